@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace kernelpro {
+
+/// A roofline class with its weight (reference: docs/tools.md, "Classes").
+struct ClassMembership {
+  std::string id;         ///< "DRAM_BOUND", "LATENCY_BOUND(memory)", ...
+  double membership = 0;  ///< 0..1
+  std::string evidence;   ///< "DRAM at 0.94 of what it can deliver"
+};
+
+/// What one expert tool has to say about one kernel. Text is complete sentences with figures and
+/// units.
+struct Finding {
+  std::string id;     ///< "mem.coalesce_ld"
+  std::string title;  ///< "Uncoalesced global loads"
+  std::string kernel;
+  double severity = 0;      ///< 0..1
+  double bound = 0;         ///< fraction of the kernel's time that could go at most
+  double confidence = 0.5;  ///< 0..1
+  std::string file;         ///< where, when known
+  std::uint32_t line = 0;
+  std::string seen;                   ///< 2-4 figures with their targets
+  std::string why;                    ///< the mechanism, one sentence
+  std::string action;                 ///< the first remedy, imperative
+  std::vector<std::string> remedies;  ///< all, in order
+  std::string check;                  ///< metric that should move, from what to what
+  std::string avoid;  ///< the tempting wrong move, or when not to follow this advice
+  std::map<std::string, double> evidence;  ///< the raw figures, for machines
+};
+
+struct Suppressed {
+  std::string id;
+  std::string kernel;
+  std::string by;  ///< finding or class
+  std::string why;
+};
+
+struct Diagnosis {
+  std::vector<ClassMembership> classes;  ///< of the dominant kernel, largest first
+  std::vector<Finding> findings;         ///< ranked; the first is the primary one
+  std::vector<Suppressed> suppressed;
+  std::vector<std::string> fine;  ///< what is good and should stay
+  double floor_us = 0;            ///< 0 when the task's needs are unknown
+};
+
+}  // namespace kernelpro

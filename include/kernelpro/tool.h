@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "kernelpro/finding.h"
+#include "kernelpro/profile.h"
+
+namespace kernelpro {
+
+/// The hardware figures that tools reason with.
+struct Hardware {
+  std::string name;
+  std::uint32_t sm_count = 0;
+  double clock_hz = 0;
+  double dram_bytes_per_s = 0;  ///< achievable
+  double dram_peak_bytes_per_s = 0;
+  double l2_bytes_per_s = 0;
+  double fp32_flops_per_s = 0, fp64_flops_per_s = 0;
+  std::uint32_t warps_per_sm = 0;
+};
+
+/// Utilisations of elapsed time, 0..1 (docs/tools.md section "Utilisations"); absent when unknown.
+struct Utilisation {
+  std::optional<double> dram, l2, l1, lsu, tensor, fma, alu, fp64, xu, issue;
+};
+
+struct ToolInput {
+  const KernelProfile& kernel;
+  const Profile& profile;
+  const Hardware& hardware;
+  const Utilisation& use;
+  const std::vector<ClassMembership>& classes;
+};
+
+/// trigger -> evidence -> advice. Pure: no I/O, no state, same input same output.
+class Tool {
+ public:
+  virtual ~Tool() = default;
+  [[nodiscard]] virtual std::string_view id() const = 0;
+  [[nodiscard]] virtual std::string_view title() const = 0;
+  /// Classes that call for it; empty: always run.
+  [[nodiscard]] virtual std::vector<std::string_view> classes() const = 0;
+  /// Metrics it needs. When one is missing the tool is not run and that is reported.
+  [[nodiscard]] virtual std::vector<std::string_view> metrics() const = 0;
+  /// Nothing when the trigger does not fire.
+  [[nodiscard]] virtual std::optional<Finding> Examine(const ToolInput& input) const = 0;
+};
+
+}  // namespace kernelpro

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace kernelpro {
+
+enum class DType : std::uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU32, kU8 };
+
+[[nodiscard]] std::uint32_t SizeOf(DType dtype);
+[[nodiscard]] std::string_view Name(DType dtype);
+/// The C++ type of an element in kernelpro_task.h: "float", "__half", "int64_t", ...
+[[nodiscard]] std::string_view CudaType(DType dtype);
+
+enum class Role : std::uint8_t { kInput, kOutput };
+
+/// How an input is filled. Values are made from the evaluation's secret seed, never from the task.
+struct Fill {
+  enum class Kind : std::uint8_t { kNormal, kUniform, kIntegers, kZeros, kOnes };
+  Kind kind = Kind::kNormal;
+  double a = 0;  ///< mean | low
+  double b = 1;  ///< standard deviation | high
+};
+
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::kF32;
+  Role role = Role::kInput;
+  std::vector<std::string> shape;  ///< each an integer expression over the axes
+  Fill fill;
+};
+
+struct ScalarSpec {
+  std::string name;
+  DType dtype = DType::kF32;
+  double value = 0;
+};
+
+using AxisValues = std::map<std::string, std::int64_t>;
+
+struct Workload {
+  enum class Kind : std::uint8_t { kTimed, kChecked, kHidden };
+  std::string name;
+  Kind kind = Kind::kChecked;
+  double weight = 1;  ///< of its time in the task's score (timed ones)
+  AxisValues axes;
+};
+
+/// |got - want| <= absolute * rms(want) + relative * |want|, element by element; non-finite values
+/// must be equal in kind and sign. See evaluate/compare.h.
+struct Tolerance {
+  double absolute = 1e-5;
+  double relative = 1e-5;
+};
+
+struct Policy {
+  std::string lowest_precision = "fp32";  ///< fp64 | fp32 | tf32 | bf16 | fp16
+  std::vector<std::string> libraries;     ///< allowed CUDA libraries, e.g. "cublas"; empty: none
+};
+
+struct Task {
+  std::filesystem::path folder;
+  std::string name;
+  std::string description;
+  std::vector<std::string> axes;
+  std::vector<TensorSpec> tensors;
+  std::vector<ScalarSpec> scalars;
+  std::vector<Workload> workloads;
+  Tolerance tolerance;
+  Policy policy;
+  std::string flops;                ///< expression over the axes
+  std::string compulsory_bytes;     ///< expression over the axes; empty: inputs once + outputs once
+  std::filesystem::path reference;  ///< reference.cc
+  std::filesystem::path seed;       ///< seed.cu, empty when the task has none
+};
+
+/// Reads and checks <folder>/task.toml. Errors name file and line and show the line
+/// (kParse, kInvalidArgument) or say what is missing (kNotFound).
+[[nodiscard]] Result<Task> LoadTask(const std::filesystem::path& folder);
+
+/// Value of an arithmetic expression over axes: + - * / % ( ), integers and decimals, min, max,
+/// ceil_div. `context` names the field for the error message.
+[[nodiscard]] Result<double> EvaluateExpression(std::string_view expression, const AxisValues& axes,
+                                                std::string_view context);
+
+/// Elements of a tensor under a workload; kInvalidArgument when not positive or above 2^40.
+[[nodiscard]] Result<std::int64_t> ElementCount(const TensorSpec& tensor, const AxisValues& axes);
+[[nodiscard]] Result<double> FlopCount(const Task& task, const AxisValues& axes);
+[[nodiscard]] Result<double> CompulsoryBytes(const Task& task, const AxisValues& axes);
+
+/// One field of TaskArgs (and of ReferenceArgs): axes as int64_t, then scalars, then tensor
+/// pointers, each in order of declaration and naturally aligned.
+struct ArgsField {
+  enum class Kind : std::uint8_t { kAxis, kScalar, kTensor };
+  Kind kind = Kind::kAxis;
+  std::string name;
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+
+struct ArgsLayout {
+  std::vector<ArgsField> fields;
+  std::uint32_t bytes = 0;
+};
+
+[[nodiscard]] ArgsLayout TaskArgsLayout(const Task& task);
+/// Axes and scalars written, pointers zero.
+[[nodiscard]] Result<std::vector<std::byte>> TaskArgsImage(const Task& task,
+                                                           const AxisValues& axes);
+
+/// The text of kernelpro_task.h for candidates, and of kernelpro_reference.h for the reference:
+/// there tensors of float types are `const double*` (inputs) and `double*` (outputs).
+[[nodiscard]] std::string CandidateHeader(const Task& task);
+[[nodiscard]] std::string ReferenceHeader(const Task& task);
+
+}  // namespace kernelpro
