@@ -127,7 +127,7 @@ void ArrangeDescriptors(Prepared& prepared) {
   }
   sigset_t none;
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   if (prepared.folder != nullptr && ::chdir(prepared.folder) != 0) {
     FailInChild(prepared);
   }
