@@ -78,11 +78,6 @@ T Clamp(double value) {
 
 }  // namespace
 
-bool IsFloat(DType dtype) {
-  return dtype == DType::kF64 || dtype == DType::kF32 || dtype == DType::kF16 ||
-         dtype == DType::kBF16;
-}
-
 std::uint16_t ToHalf(double value) {
   return Encode(value, 10, 5);
 }

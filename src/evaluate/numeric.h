@@ -11,8 +11,6 @@
 /// Elements of tensors as doubles. Every dtype but 64-bit integers beyond 2^53 converts exactly.
 namespace kernelpro {
 
-[[nodiscard]] bool IsFloat(DType dtype);
-
 /// Round to nearest even; overflow becomes infinity, NaN stays NaN.
 [[nodiscard]] std::uint16_t ToHalf(double value);
 [[nodiscard]] std::uint16_t ToBFloat16(double value);

@@ -72,39 +72,15 @@ std::uint64_t ReferenceSize(DType dtype) {
   return IsFloat(dtype) ? 8 : SizeOf(dtype);
 }
 
-/// The image of ReferenceArgs, and where its tensor pointers are.
-struct ArgsPlan {
-  std::vector<std::byte> image;
-  std::vector<std::uint64_t> pointer_offsets;  ///< in order of task.tensors
-};
-
-void Append(std::vector<std::byte>* image, const void* value, std::size_t size) {
-  image->resize(AlignUp(image->size(), size));
-  const auto* const bytes = static_cast<const std::byte*>(value);
-  image->insert(image->end(), bytes, bytes + size);
-}
-
-ArgsPlan PlanArgs(const Task& task, const AxisValues& axes) {
-  ArgsPlan plan;
-  for (const std::string& axis : task.axes) {
-    const std::int64_t value = axes.at(axis);
-    Append(&plan.image, &value, sizeof value);
-  }
-  for (const ScalarSpec& scalar : task.scalars) {
-    if (IsFloat(scalar.dtype)) {
-      Append(&plan.image, &scalar.value, sizeof scalar.value);
-    } else {
-      std::byte element[8] = {};
-      StoreElement(scalar.dtype, scalar.value, element);
-      Append(&plan.image, element, SizeOf(scalar.dtype));
+/// Where in ReferenceArgs the tensor pointers are, in order of task.tensors.
+std::vector<std::uint64_t> PointerOffsets(const Task& task) {
+  std::vector<std::uint64_t> offsets;
+  for (const ArgsField& field : ReferenceArgsLayout(task).fields) {
+    if (field.kind == ArgsField::Kind::kTensor) {
+      offsets.push_back(field.offset);
     }
   }
-  for (std::size_t i = 0; i < task.tensors.size(); ++i) {
-    const std::uint64_t null = 0;
-    Append(&plan.image, &null, sizeof null);
-    plan.pointer_offsets.push_back(plan.image.size() - sizeof null);
-  }
-  return plan;
+  return offsets;
 }
 
 void StoreInput(const TensorSpec& tensor, const std::vector<std::byte>& bytes, std::byte* out) {
@@ -132,10 +108,11 @@ std::vector<double> LoadOutput(const TensorSpec& tensor, std::uint64_t count, co
 
 Result<TensorDoubles> Reference::Run(const AxisValues& axes, const TensorBytes& inputs,
                                      const std::stop_token& stop) const {
-  const ArgsPlan plan = PlanArgs(task_, axes);
+  KP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, ReferenceArgsImage(task_, axes));
+  const std::vector<std::uint64_t> pointer_offsets = PointerOffsets(task_);
   ReferenceBlock header;
   header.args_offset = AlignUp(sizeof header, kAlignment);
-  header.pointers_offset = AlignUp(header.args_offset + plan.image.size(), kAlignment);
+  header.pointers_offset = AlignUp(header.args_offset + image.size(), kAlignment);
   header.pointer_count = task_.tensors.size();
   std::uint64_t end = header.pointers_offset + header.pointer_count * 16;
   std::vector<std::uint64_t> offsets;
@@ -149,9 +126,9 @@ Result<TensorDoubles> Reference::Run(const AxisValues& axes, const TensorBytes& 
   }
   KP_ASSIGN_OR_RETURN(const SharedBlock block, SharedBlock::Create(end));
   std::memcpy(block.at(0), &header, sizeof header);
-  std::memcpy(block.at(header.args_offset), plan.image.data(), plan.image.size());
+  std::memcpy(block.at(header.args_offset), image.data(), image.size());
   for (std::size_t i = 0; i < task_.tensors.size(); ++i) {
-    std::memcpy(block.at(header.pointers_offset + i * 16), &plan.pointer_offsets[i], 8);
+    std::memcpy(block.at(header.pointers_offset + i * 16), &pointer_offsets[i], 8);
     std::memcpy(block.at(header.pointers_offset + i * 16 + 8), &offsets[i], 8);
     if (task_.tensors[i].role == Role::kInput) {
       StoreInput(task_.tensors[i], inputs.at(task_.tensors[i].name), block.at(offsets[i]));
