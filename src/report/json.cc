@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/text.h"
+#include "search/record.h"
 
 namespace kernelpro::report {
 namespace {
@@ -59,68 +60,11 @@ Json KernelsJson(const Profile& profile) {
 }
 
 Json DiagnosisJson(const Diagnosis& diagnosis) {
-  Json classes = Json::array();
-  for (const ClassMembership& c : diagnosis.classes) {
-    classes.push_back({{"id", c.id}, {"membership", c.membership}, {"evidence", c.evidence}});
+  Json json = search::DiagnosisJson(diagnosis);
+  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
+    json["findings"][i]["text"] = FindingText(diagnosis.findings[i]);
   }
-  Json findings = Json::array();
-  for (const Finding& f : diagnosis.findings) {
-    findings.push_back({{"id", f.id},
-                        {"severity", f.severity},
-                        {"bound", f.bound},
-                        {"text", FindingText(f)},
-                        {"title", f.title},
-                        {"kernel", f.kernel},
-                        {"file", f.file},
-                        {"line", f.line},
-                        {"confidence", f.confidence},
-                        {"evidence", f.evidence}});
-  }
-  Json suppressed = Json::array();
-  for (const Suppressed& s : diagnosis.suppressed) {
-    suppressed.push_back({{"id", s.id}, {"kernel", s.kernel}, {"by", s.by}, {"why", s.why}});
-  }
-  return {{"classes", std::move(classes)},
-          {"findings", std::move(findings)},
-          {"suppressed", std::move(suppressed)},
-          {"fine", diagnosis.fine}};
-}
-
-Json EvaluationJson(const Evaluation& e) {
-  Json checks = Json::array();
-  for (const WorkloadCheck& check : e.checks) {
-    Json outputs = Json::array();
-    for (const OutputError& o : check.errors) {
-      outputs.push_back({{"tensor", o.tensor},
-                         {"elements", o.elements},
-                         {"failed", o.failed_elements},
-                         {"unwritten", o.unwritten_elements},
-                         {"max_absolute", o.max_absolute},
-                         {"max_relative", o.max_relative},
-                         {"worst_ratio", o.worst_ratio}});
-    }
-    checks.push_back({{"workload", check.hidden ? "hidden" : check.workload},
-                      {"seeds", check.seeds},
-                      {"outputs", std::move(outputs)}});
-  }
-  Json times = Json::array();
-  for (const WorkloadTime& t : e.times) {
-    times.push_back({{"workload", t.workload},
-                     {"weight", t.weight},
-                     {"time_us", t.time_us},
-                     {"floor_us", t.floor_us}});
-  }
-  Json faults = Json::array();
-  for (const simt::Fault& f : e.faults) {
-    faults.push_back(f.message);
-  }
-  return {{"verdict", Name(e.verdict)},
-          {"reason", e.reason},
-          {"time_us", NumberOrNull(e.time_us, e.verdict == Verdict::kOk)},
-          {"provenance", Name(e.time_provenance)},
-          {"checks", std::move(checks)},
-          {"times", std::move(times)},
-          {"faults", std::move(faults)}};
+  return json;
 }
 
 Json SearchJson(const search::SearchResult& result, const std::string& task,
@@ -161,10 +105,6 @@ Json LaunchJson(const EmulatedLaunch& launch) {
           {"modelled_us", launch.time.time_us},
           {"bounds", std::move(bounds)},
           {"faults", std::move(faults)}};
-}
-
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace kernelpro::report

@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "device/device.h"
-#include "evaluate/evaluation.h"
 #include "kernelpro/finding.h"
 #include "kernelpro/profile.h"
 #include "search/driver.h"
 
-/// The objects behind --json. Their keys are a contract: docs/command_line.md. Times are in
-/// microseconds and end in _us.
+/// The objects behind --json, with search/record.h for evaluations. Their keys are a contract:
+/// docs/command_line.md. Times are in microseconds and end in _us.
 namespace kernelpro::report {
 
 using Json = nlohmann::ordered_json;
@@ -23,17 +22,12 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json MetricsJson(const std::map<std::string, Metric>& metrics);
 /// [{name, grid, block, time_us, provenance, metrics, missing, lines}]
 [[nodiscard]] Json KernelsJson(const Profile& profile);
-/// {classes, findings, suppressed, fine}
+/// search::DiagnosisJson with the text of each finding.
 [[nodiscard]] Json DiagnosisJson(const Diagnosis& diagnosis);
-/// {verdict, reason, time_us, provenance, checks, times, faults}; time_us is null unless ok.
-[[nodiscard]] Json EvaluationJson(const Evaluation& evaluation);
 /// {task, device, evaluations, verdicts, seed, best, stopped_by}
 [[nodiscard]] Json SearchJson(const search::SearchResult& result, const std::string& task,
                               const DeviceInfo& device);
 /// Of one launch: {kernel, grid, block, ctas, ctas_executed, modelled_us, bounds, faults}
 [[nodiscard]] Json LaunchJson(const EmulatedLaunch& launch);
-
-/// One line; text that is not UTF-8 is replaced, infinities become null.
-[[nodiscard]] std::string Dump(const Json& json);
 
 }  // namespace kernelpro::report

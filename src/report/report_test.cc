@@ -12,6 +12,7 @@
 #include "report/json.h"
 #include "report/progress.h"
 #include "report/text.h"
+#include "search/record.h"
 
 namespace kernelpro::report {
 namespace {
@@ -131,7 +132,7 @@ TEST(Json, KeysOfTheContract) {
   r.best.source = "code \xff";
   r.evaluated = 7;
   r.verdicts = {{"ok", 7}};
-  const Json j = Json::parse(Dump(SearchJson(r, "t", {.id = "emulator:h200"})));
+  const Json j = Json::parse(search::Dump(SearchJson(r, "t", {.id = "emulator:h200"})));
   EXPECT_EQ(j["task"], "t");
   EXPECT_EQ(j["device"], "emulator:h200");
   EXPECT_EQ(j["evaluations"], 7);
@@ -146,7 +147,7 @@ TEST(Json, ATimeThatIsNotOneIsNull) {
   e.verdict = Verdict::kWrongResult;
   e.checks.push_back(
       {"w", true, 1, {{.tensor = "y", .worst_ratio = std::numeric_limits<double>::infinity()}}});
-  const Json j = Json::parse(Dump(EvaluationJson(e)));
+  const Json j = Json::parse(search::Dump(search::EvaluationJson(e)));
   EXPECT_TRUE(j["time_us"].is_null());
   EXPECT_EQ(j["verdict"], "wrong_result");
   EXPECT_EQ(j["checks"][0]["workload"], "hidden") << "the name of a hidden workload stays hidden";

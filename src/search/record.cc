@@ -4,9 +4,6 @@
 #include <nlohmann/json.hpp>
 
 namespace kernelpro::search {
-namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -25,8 +22,7 @@ Json EvaluationJson(const Evaluation& e) {
                          {"max_relative", o.max_relative},
                          {"worst_ratio", o.worst_ratio}});
     }
-    checks.push_back({{"workload", check.workload},
-                      {"hidden", check.hidden},
+    checks.push_back({{"workload", check.hidden ? "hidden" : check.workload},
                       {"seeds", check.seeds},
                       {"outputs", std::move(outputs)}});
   }
@@ -41,29 +37,41 @@ Json EvaluationJson(const Evaluation& e) {
   for (const simt::Fault& f : e.faults) {
     faults.push_back(f.message);
   }
-  return {{"verdict", Name(e.verdict)},  {"reason", e.reason},
-          {"checks", std::move(checks)}, {"times", std::move(times)},
-          {"faults", std::move(faults)}, {"evaluate_ms", e.evaluate_ms}};
+  return {{"verdict", Name(e.verdict)},
+          {"reason", e.reason},
+          {"time_us", e.verdict == Verdict::kOk ? Json(e.time_us) : Json(nullptr)},
+          {"provenance", Name(e.time_provenance)},
+          {"checks", std::move(checks)},
+          {"times", std::move(times)},
+          {"faults", std::move(faults)}};
 }
 
-Json DiagnosisJson(const Diagnosis& d) {
+Json DiagnosisJson(const Diagnosis& diagnosis) {
   Json classes = Json::array();
-  for (const ClassMembership& c : d.classes) {
-    classes.push_back({{"id", c.id}, {"membership", c.membership}});
+  for (const ClassMembership& c : diagnosis.classes) {
+    classes.push_back({{"id", c.id}, {"membership", c.membership}, {"evidence", c.evidence}});
   }
   Json findings = Json::array();
-  for (const Finding& f : d.findings) {
+  for (const Finding& f : diagnosis.findings) {
     findings.push_back({{"id", f.id},
-                        {"title", f.title},
-                        {"kernel", f.kernel},
                         {"severity", f.severity},
                         {"bound", f.bound},
-                        {"line", f.line}});
+                        {"title", f.title},
+                        {"kernel", f.kernel},
+                        {"file", f.file},
+                        {"line", f.line},
+                        {"confidence", f.confidence},
+                        {"evidence", f.evidence}});
   }
-  return {{"classes", std::move(classes)}, {"findings", std::move(findings)}};
+  Json suppressed = Json::array();
+  for (const Suppressed& s : diagnosis.suppressed) {
+    suppressed.push_back({{"id", s.id}, {"kernel", s.kernel}, {"by", s.by}, {"why", s.why}});
+  }
+  return {{"classes", std::move(classes)},
+          {"findings", std::move(findings)},
+          {"suppressed", std::move(suppressed)},
+          {"fine", diagnosis.fine}};
 }
-
-}  // namespace
 
 store::NodeResult MakeResult(store::NodeId node, const Assessment& assessment,
                              const Proposals& proposals) {

@@ -51,9 +51,8 @@ BuildRequest MakeBuildRequest(const Task& task, const Candidate& candidate,
 }
 
 Result<Assessment> Workbench::Assess(const Candidate& candidate, const std::stop_token& stop) {
-  KP_ASSIGN_OR_RETURN(
-      const BuildOutcome build,
-      toolchain_.Compile(MakeBuildRequest(task_, candidate, device_.info()), stop));
+  KP_ASSIGN_OR_RETURN(const BuildOutcome build,
+                      toolchain_.Compile(MakeBuildRequest(task_, candidate, device_.info()), stop));
   Assessment assessment;
   KP_ASSIGN_OR_RETURN(assessment.evaluation, evaluator_.Evaluate(build, stop));
   if (assessment.evaluation.verdict != Verdict::kOk) {

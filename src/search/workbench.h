@@ -10,7 +10,8 @@
 
 namespace kernelpro::search {
 
-/// The real Assessor: toolchain, referee, profile, diagnosis. Everything it is given must outlive it.
+/// The real Assessor: toolchain, referee, profile, diagnosis. Everything it is given must outlive
+/// it.
 class Workbench final : public Assessor {
  public:
   Workbench(const Task& task, const Device& device, Toolchain& toolchain, Evaluator& evaluator,
