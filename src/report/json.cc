@@ -9,10 +9,6 @@
 namespace kernelpro::report {
 namespace {
 
-Json NumberOrNull(double value, bool known) {
-  return known ? Json(value) : Json(nullptr);
-}
-
 Json Geometry(const std::uint32_t (&d)[3]) {
   return Json::array({d[0], d[1], d[2]});
 }
