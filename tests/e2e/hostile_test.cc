@@ -20,7 +20,8 @@ std::string Source(const std::string& kernel_body, const std::string& host_befor
          "  const int segments = static_cast<int>(args->segments);\n"
          "  const int length = static_cast<int>(args->length);\n" +
          host_before +
-         "\n  Sum<<<(segments + 63) / 64, 64, 0, stream>>>(args->x, args->y, segments, length);\n"
+         "\n  Sum<<<(segments + 63) / 64, 64, 0, stream>>>(args->in, args->out, segments, "
+         "length);\n"
          "  return cudaGetLastError();\n}\n";
 }
 
@@ -70,7 +71,7 @@ std::vector<Case> Cases() {
        "input_modified"},
       {"bad_launch",
        Source(kHonest,
-              "  Sum<<<1, 5000, 0, stream>>>(args->x, args->y, segments, length); return "
+              "  Sum<<<1, 5000, 0, stream>>>(args->in, args->out, segments, length); return "
               "cudaGetLastError();"),
        "launch_error"},
       {"static_constructor_exits", Source(kHonest, "", "struct Bye { Bye() { _exit(0); } } bye;"),
@@ -84,7 +85,7 @@ std::vector<Case> Cases() {
        "race"},
       {"passes_on_the_first_call_only",
        Source(kHonest,
-              "  if (calls++ > 1) return cudaMemsetAsync(args->y, 0, segments * 4, stream);",
+              "  if (calls++ > 1) return cudaMemsetAsync(args->out, 0, segments * 4, stream);",
               "static int calls = 0;"),
        "nondeterministic"},
   };

@@ -70,7 +70,7 @@ TEST_F(InputTest, WrongSeedIsSaidBeforeAnySearch) {
   const auto task = cli.CopyTask("transpose");
   Cli::Edit(task / "seed.cu", "__global__ void", "__device__ void Nothing() {}\n__global__ void");
   Cli::Edit(task / "seed.cu", "return cudaGetLastError();",
-            "return cudaMemsetAsync(args->y, 0, 4, stream);");
+            "return cudaMemsetAsync(args->out, 0, 4, stream);");
   const Cli::Answer answer = cli.Run({"optimize", task, "--run", (cli.folder() / "run").string()});
   EXPECT_EQ(answer.exit_code, 2) << answer.out << answer.err;
   EXPECT_THAT(answer.err, AllOf(HasSubstr("seed"), HasSubstr("wrong_result")));
