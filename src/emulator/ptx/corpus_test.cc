@@ -43,7 +43,11 @@ TEST_P(Corpus, ParsesInBothDialects) {
     if (name.starts_with("k16") && chip == "sm_100") {
       continue;  // wgmma exists on sm_90a only
     }
-    for (const std::string_view option : {"", "-lineinfo"}) {
+    // -lineinfo adds directives and takes nothing away: without it one dialect is enough.
+    for (const std::string_view option : {"-lineinfo", ""}) {
+      if (option.empty() && chip == "sm_100") {
+        continue;
+      }
       const std::string ptx = folder->path() / (chip + std::string(option) + ".ptx");
       const std::string command = "nvcc -std=c++17 -ptx -arch=" + chip + suffix + " " +
                                   std::string(option) + " -o '" + ptx + "' '" + source + "'";
