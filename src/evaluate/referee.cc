@@ -245,10 +245,25 @@ class Referee final : public Evaluator {
   Rng poison_;
 };
 
+Result<std::filesystem::path> ReferenceLibrary(const Task& task,
+                                               const std::filesystem::path& cache_folder) {
+  ReferenceRequest request;
+  KP_ASSIGN_OR_RETURN(request.source, ReadFile(task.reference));
+  request.header = ReferenceHeader(task);
+  request.file_name = task.reference.string();
+  KP_ASSIGN_OR_RETURN(const BuildOutcome outcome,
+                      CompileReference(request, cache_folder, ToolchainLimits{}, {}));
+  if (outcome.failure) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("the reference of task '{}' does not compile: {}", task.name,
+                            JudgeCompileFailure(*outcome.failure).reason));
+  }
+  return outcome.build->library;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(const Task& task, Device& device,
-                                                     Toolchain& toolchain,
                                                      const EvaluatorOptions& options) {
   std::uint64_t seed = 0;
   if (options.seed) {
@@ -256,7 +271,7 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(const Task& task, Device& d
   } else {
     KP_ASSIGN_OR_RETURN(seed, SecretSeed());
   }
-  KP_ASSIGN_OR_RETURN(std::filesystem::path library, CompileReference(task, toolchain));
+  KP_ASSIGN_OR_RETURN(std::filesystem::path library, ReferenceLibrary(task, options.cache_folder));
   auto referee = std::make_unique<Referee>(task, device, options, seed, std::move(library),
                                            ExecutableFolder() / "kernelpro-reference");
   KP_RETURN_IF_ERROR(referee->Prove());

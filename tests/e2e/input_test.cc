@@ -77,9 +77,26 @@ TEST_F(InputTest, WrongSeedIsSaidBeforeAnySearch) {
 }
 
 TEST_F(InputTest, NoNvcc) {
-  cli.environment = {"PATH=/nonexistent", "CUDA_HOME=/nonexistent", "KERNELPRO_NO_DEFAULT_CUDA=1"};
-  const auto task = cli.CopyTask("transpose");
-  ExpectRefused({"optimize", task}, AllOf(HasSubstr("nvcc"), HasSubstr("/nonexistent")));
+  // An empty file system over /usr/local, seen by this one process only.
+  ProcessSpec spec;
+  spec.argv = {
+      "unshare",
+      "-rm",
+      "sh",
+      "-c",
+      "mount -t tmpfs none /usr/local || exit 77; PATH=/usr/bin:/bin CUDA_HOME=/nonexistent "
+      "exec \"$0\" \"$@\"",
+      KP_BINARY_DIR "/bin/kernelpro",
+      "optimize",
+      cli.CopyTask("transpose"),
+      "--run",
+      cli.folder() / "run"};
+  const auto ran = RunProcess(spec);
+  if (!ran || ran->exit_code == 77 || ran->err.find("unshare:") != std::string::npos) {
+    GTEST_SKIP() << "skipped: no mount namespaces here";
+  }
+  EXPECT_EQ(ran->exit_code, 2) << ran->out << ran->err;
+  EXPECT_THAT(ran->err, AllOf(HasSubstr("nvcc"), HasSubstr("/nonexistent")));
 }
 
 TEST_F(InputTest, UnwritableRunFolder) {
