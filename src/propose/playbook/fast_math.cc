@@ -76,7 +76,7 @@ class FastMath final : public Rewrite {
     }
     outcome.proposals.push_back(
         Propose(request, kernel.name, std::move(action), edits.Apply(model.text()),
-                fmt::format("{} calls and {} divisions of {} use the hardware's fp32 "
+                fmt::format("{} function call(s) and {} division(s) of {} use the hardware's fp32 "
                             "approximations, within the task's relative tolerance of {:g}",
                             calls, divisions, kernel.name, request.task.tolerance.relative),
                 0.3));

@@ -60,10 +60,9 @@ class Narrowing {
 
   [[nodiscard]] std::string Summary() const {
     return fmt::format(
-        "{} literal{}, {} function name{} and {} declaration{} of device code "
-        "become single precision",
-        literals_, literals_ == 1 ? "" : "s", names_, names_ == 1 ? "" : "s", types_,
-        types_ == 1 ? "" : "s");
+        "{} literal(s), {} function name(s) and {} declaration(s) of device code become single "
+        "precision",
+        literals_, names_, types_);
   }
 
  private:

@@ -139,7 +139,7 @@ class Striding {
   }
 
   bool Emit() {
-    edits_.Insert(BeforeFunction(kernel_),
+    edits_.Insert(BeforeFunction(model_, kernel_),
                   fmt::format("constexpr int {} = {};\n\n", limit_, kMaxBlocks));
     const std::string type =
         index_->type.starts_with("const ") ? index_->type.substr(6) : index_->type;

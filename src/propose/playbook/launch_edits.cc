@@ -96,12 +96,25 @@ std::string HostExpression(const SourceModel& model, const Node& kernel, const N
                  : edits.ApplyWithin(model.text(), expression.begin, expression.end);
 }
 
-std::uint32_t BeforeFunction(const Node& function) {
+std::uint32_t BeforeFunction(const SourceModel& model, const Node& function) {
   const Node* outermost = &function;
   while (outermost->parent != nullptr && outermost->parent->parent != nullptr) {
     outermost = outermost->parent;
   }
-  return outermost->begin;
+  std::uint32_t place = outermost->begin;
+  const std::size_t first = model.TokenAt(place);
+  std::uint32_t line = first < model.tokens().size() ? model.tokens()[first].line : 0;
+  for (std::size_t i = first; i-- > 0;) {
+    const Token& token = model.tokens()[i];
+    const bool attached = token.kind == Token::Kind::kComment && token.line + 1 == line &&
+                          (i == 0 || model.tokens()[i - 1].line != token.line);
+    if (!attached) {
+      break;
+    }
+    place = token.begin;
+    line = token.line;
+  }
+  return place;
 }
 
 bool PassesPointerTwice(const SourceModel& model, const Node& launch) {

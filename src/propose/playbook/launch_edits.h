@@ -27,8 +27,8 @@ void ReplaceShape(const SourceModel& model, const Node& launch, std::size_t whic
 [[nodiscard]] std::string HostExpression(const SourceModel& model, const Node& kernel,
                                          const Node& launch, const Node& expression);
 
-/// Where a declaration can be put in front of a function at file level.
-[[nodiscard]] std::uint32_t BeforeFunction(const Node& function);
+/// Where a declaration can be put in front of a function at file level: above its comment.
+[[nodiscard]] std::uint32_t BeforeFunction(const SourceModel& model, const Node& function);
 
 /// Two pointer arguments of the launch are the same expression.
 [[nodiscard]] bool PassesPointerTwice(const SourceModel& model, const Node& launch);

@@ -96,6 +96,18 @@ std::optional<Polynomial> Polynomial::Coefficient(const std::string& atom) const
   return result;
 }
 
+Polynomial Polynomial::Without(std::string_view atom, std::string_view other) const {
+  Polynomial result;
+  for (const auto& [monomial, factor] : terms_) {
+    Polynomial term;
+    term.AddTerm(monomial, factor);
+    if (!term.Mentions(atom) && !term.Mentions(other)) {
+      result.AddTerm(monomial, factor);
+    }
+  }
+  return result;
+}
+
 std::optional<long long> Polynomial::AsConstant() const {
   if (terms_.empty()) {
     return 0;

@@ -27,6 +27,8 @@ class Polynomial {
   [[nodiscard]] bool Mentions(std::string_view atom) const;
   /// The factor of `atom`: nothing when it occurs in a power or inside an opaque atom.
   [[nodiscard]] std::optional<Polynomial> Coefficient(const std::string& atom) const;
+  /// The terms that mention neither atom.
+  [[nodiscard]] Polynomial Without(std::string_view atom, std::string_view other) const;
   [[nodiscard]] std::optional<long long> AsConstant() const;
 
   [[nodiscard]] bool IsZero() const { return terms_.empty(); }

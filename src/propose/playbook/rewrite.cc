@@ -54,12 +54,22 @@ Proposal Rewrite::Propose(const ProposalRequest& request, std::string_view kerne
   return proposal;
 }
 
+std::string LineList(const std::vector<std::uint32_t>& lines) {
+  std::string text = lines.size() == 1 ? "line " : "lines ";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool last = i + 1 == lines.size();
+    text += fmt::format("{}{}", i == 0 ? "" : (last ? " and " : ", "), lines[i]);
+  }
+  return text;
+}
+
 std::vector<std::unique_ptr<Rewrite>> AllRewrites() {
   std::vector<std::unique_ptr<Rewrite>> rewrites;
   rewrites.push_back(MakeWarpPerRow());
   rewrites.push_back(MakeTileThroughShared());
   rewrites.push_back(MakeTileMatmul());
   rewrites.push_back(MakeSwapThreadRoles());
+  rewrites.push_back(MakeDeferReduction());
   rewrites.push_back(MakeShuffleReduction());
   rewrites.push_back(MakeFloatLiterals());
   rewrites.push_back(MakeVectorAccess());

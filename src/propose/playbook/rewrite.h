@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,6 +44,9 @@ class Rewrite {
                                  double unasked) const;
 };
 
+/// "line 7", "lines 7, 9 and 12": where a rewrite changed something.
+[[nodiscard]] std::string LineList(const std::vector<std::uint32_t>& lines);
+
 [[nodiscard]] std::unique_ptr<Rewrite> MakeTuneConstant();
 [[nodiscard]] std::unique_ptr<Rewrite> MakeSwapThreadRoles();
 [[nodiscard]] std::unique_ptr<Rewrite> MakeWarpPerRow();
@@ -50,6 +54,7 @@ class Rewrite {
 [[nodiscard]] std::unique_ptr<Rewrite> MakePadShared();
 [[nodiscard]] std::unique_ptr<Rewrite> MakeFloatLiterals();
 [[nodiscard]] std::unique_ptr<Rewrite> MakeShuffleReduction();
+[[nodiscard]] std::unique_ptr<Rewrite> MakeDeferReduction();
 [[nodiscard]] std::unique_ptr<Rewrite> MakeVectorAccess();
 [[nodiscard]] std::unique_ptr<Rewrite> MakeRestrictPointers();
 [[nodiscard]] std::unique_ptr<Rewrite> MakeGridStride();

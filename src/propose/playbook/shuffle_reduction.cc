@@ -12,243 +12,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "propose/playbook/edits.h"
-#include "propose/playbook/loop_effects.h"
 #include "propose/playbook/rewrite.h"
+#include "propose/playbook/tree_reduction.h"
 
 namespace kernelpro::playbook {
 namespace {
 
-/// sh[i] op= sh[i + s]
-struct Fold {
-  const Node* array = nullptr;
-  std::string combine;       ///< "{0} += {1};" with the value and the other
-  bool keeps_start = false;  ///< max, min: any element is neutral
-  std::string neutral;
-};
-
-struct Tree {
-  const Node* loop = nullptr;
-  std::vector<Fold> folds;
-  std::string thread;  ///< how the code spells the thread index
-};
-
-bool IsNamed(const Node& call, std::string_view name) {
-  return call.Is(NodeKind::kCall) && call.name == name;
-}
-
-std::optional<Fold> FoldOf(std::string_view op, const std::string& function) {
-  Fold fold;
-  if (op == "+=" || op == "+") {
-    fold.combine = "{0} += {1};";
-    fold.neutral = "0";
-  } else if (op == "*=" || op == "*") {
-    fold.combine = "{0} *= {1};";
-    fold.neutral = "1";
-  } else if (function == "fmaxf" || function == "fmax" || function == "max" ||
-             function == "fminf" || function == "fmin" || function == "min") {
-    fold.combine = "{0} = " + function + "({0}, {1});";
-    fold.keeps_start = true;
-  } else {
-    return std::nullopt;
-  }
-  return fold;
-}
-
-class TreeFinder {
- public:
-  TreeFinder(const SourceModel& model, const Node& kernel, long long threads)
-      : model_(model), kernel_(kernel), threads_(threads) {}
-
-  /// Nothing when the loop is no tree reduction over the block.
-  std::optional<Tree> Match(const Node& loop) {
-    if (!loop.Is(NodeKind::kFor) || !loop.child(0).Is(NodeKind::kDeclaration) ||
-        !loop.child(3).Is(NodeKind::kCompound)) {
-      return std::nullopt;
-    }
-    step_ = &loop.child(0).child(0);
-    halving_ = IsHalving(loop);
-    if (!halving_ && !IsDoubling(loop)) {
-      return std::nullopt;
-    }
-    const Node* branch = nullptr;
-    index_ = nullptr;
-    bool barrier = false;
-    for (const Node* statement : Statements(loop.child(3))) {
-      if (statement->Is(NodeKind::kIf) && branch == nullptr) {
-        branch = statement;
-      } else if (statement->Is(NodeKind::kDeclaration) && branch == nullptr &&
-                 statement->children.size() == 1) {
-        index_ = &statement->child(0);
-      } else if (IsNamed(*statement, "__syncthreads")) {
-        barrier = true;
-      } else {
-        return std::nullopt;
-      }
-    }
-    if (branch == nullptr || !barrier || !branch->child(2).Is(NodeKind::kEmpty) ||
-        !Guards(branch->child(0))) {
-      return std::nullopt;
-    }
-    Tree tree;
-    tree.loop = &loop;
-    tree.thread = thread_;
-    for (const Node* statement : Statements(branch->child(1))) {
-      const auto fold = MatchFold(*statement);
-      if (!fold) {
-        return std::nullopt;
-      }
-      tree.folds.push_back(*fold);
-    }
-    return tree.folds.empty() ? std::nullopt : std::optional(tree);
-  }
-
- private:
-  [[nodiscard]] bool IsThreadCount(const Node& e, long long divisor) const {
-    const auto value = ConstantValue(e, model_);
-    return value ? *value * divisor == threads_
-                 : divisor == 1 && IndexOf(e, model_) == Polynomial::Atom("blockDim.x");
-  }
-
-  [[nodiscard]] bool IsHalf(const Node& e) const {
-    if (IsThreadCount(e, 2)) {
-      return true;
-    }
-    const bool halved =
-        e.Is(NodeKind::kBinary) && ((e.op == "/" && ConstantValue(e.child(1), model_) == 2) ||
-                                    (e.op == ">>" && ConstantValue(e.child(1), model_) == 1));
-    return halved && IsThreadCount(e.child(0), 1);
-  }
-
-  /// for (s = N / 2; s > 0; s >>= 1)
-  [[nodiscard]] bool IsHalving(const Node& loop) const {
-    const Node& condition = loop.child(1);
-    const Node* start = Initializer(*step_);
-    const bool down =
-        (condition.Is(NodeKind::kBinary, ">") && ConstantValue(condition.child(1), model_) == 0) ||
-        (condition.Is(NodeKind::kBinary, ">=") && ConstantValue(condition.child(1), model_) == 1);
-    return start != nullptr && IsHalf(*start) && down && condition.child(0).decl == step_ &&
-           Changes(loop.child(2), "/=", 2, ">>=", 1);
-  }
-
-  /// for (s = 1; s < N; s *= 2)
-  [[nodiscard]] bool IsDoubling(const Node& loop) const {
-    const Node& condition = loop.child(1);
-    const Node* start = Initializer(*step_);
-    return start != nullptr && ConstantValue(*start, model_) == 1 &&
-           condition.Is(NodeKind::kBinary, "<") && condition.child(0).decl == step_ &&
-           IsThreadCount(condition.child(1), 1) && Changes(loop.child(2), "*=", 2, "<<=", 1);
-  }
-
-  [[nodiscard]] bool Changes(const Node& e, std::string_view op, long long by,
-                             std::string_view other, long long other_by) const {
-    if (!e.Is(NodeKind::kAssign) || e.child(0).decl != step_) {
-      return false;
-    }
-    const auto value = ConstantValue(e.child(1), model_);
-    return (e.op == op && value == by) || (e.op == other && value == other_by);
-  }
-
-  [[nodiscard]] bool IsThread(const Node& e) {
-    if (!(IndexOf(e, model_) == Polynomial::Atom("threadIdx.x"))) {
-      return false;
-    }
-    thread_ = std::string(model_.Text(e));
-    return true;
-  }
-
-  /// t < s | t % (2 * s) == 0 | index < N with index = 2 * s * t
-  [[nodiscard]] bool Guards(const Node& condition) {
-    if (!condition.Is(NodeKind::kBinary)) {
-      return false;
-    }
-    if (halving_) {
-      return index_ == nullptr && condition.op == "<" && condition.child(1).decl == step_ &&
-             IsThread(condition.child(0));
-    }
-    const Polynomial twice = Polynomial::Constant(2) * Polynomial::Atom(AtomOf(*step_));
-    if (index_ != nullptr) {
-      thread_ = "threadIdx.x";
-      return condition.op == "<" && condition.child(0).decl == index_ &&
-             IsThreadCount(condition.child(1), 1) && Initializer(*index_) != nullptr &&
-             IndexOf(*Initializer(*index_), model_) == twice * Polynomial::Atom("threadIdx.x");
-    }
-    const Node& rest = condition.child(0);
-    return condition.op == "==" && ConstantValue(condition.child(1), model_) == 0 &&
-           rest.Is(NodeKind::kBinary, "%") && IndexOf(rest.child(1), model_) == twice &&
-           IsThread(rest.child(0));
-  }
-
-  std::optional<Fold> MatchFold(const Node& statement) const {
-    if (!statement.Is(NodeKind::kAssign) || !statement.child(0).Is(NodeKind::kSubscript)) {
-      return std::nullopt;
-    }
-    const Node& target = statement.child(0);
-    const Node& value = statement.child(1);
-    const Node* array = target.child(0).decl;
-    if (array == nullptr || !array->is_shared || !IsOwnIndex(target.child(1))) {
-      return std::nullopt;
-    }
-    std::optional<Fold> fold;
-    if (statement.op != "=") {
-      fold = IsOther(value, target) ? FoldOf(statement.op, "") : std::nullopt;
-    } else if (value.children.size() == 2) {
-      const bool pair = (Same(value.child(0), target) && IsOther(value.child(1), target)) ||
-                        (Same(value.child(1), target) && IsOther(value.child(0), target));
-      const bool call = value.Is(NodeKind::kCall);
-      fold = pair ? FoldOf(call ? "" : value.op, call ? value.name : "") : std::nullopt;
-    }
-    if (fold) {
-      fold->array = array;
-    }
-    return fold;
-  }
-
-  [[nodiscard]] bool IsOwnIndex(const Node& index) const {
-    const Polynomial wanted = index_ != nullptr ? IndexOf(*Initializer(*index_), model_)
-                                                : Polynomial::Atom("threadIdx.x");
-    return IndexOf(index, model_) == wanted;
-  }
-
-  [[nodiscard]] bool Same(const Node& e, const Node& target) const {
-    return e.Is(NodeKind::kSubscript) && e.child(0).decl == target.child(0).decl &&
-           IndexOf(e.child(1), model_) == IndexOf(target.child(1), model_);
-  }
-
-  [[nodiscard]] bool IsOther(const Node& e, const Node& target) const {
-    return e.Is(NodeKind::kSubscript) && e.child(0).decl == target.child(0).decl &&
-           IndexOf(e.child(1), model_) ==
-               IndexOf(target.child(1), model_) + Polynomial::Atom(AtomOf(*step_));
-  }
-
-  const SourceModel& model_;
-  const Node& kernel_;
-  long long threads_;
-  const Node* step_ = nullptr;
-  const Node* index_ = nullptr;
-  bool halving_ = false;
-  std::string thread_ = "threadIdx.x";
-};
-
 class ShuffleConversion {
  public:
-  ShuffleConversion(const SourceModel& model, const Node& kernel)
-      : model_(model), kernel_(kernel) {}
+  ShuffleConversion(const SourceModel& model, const Node& function)
+      : model_(model), function_(function) {}
 
   bool Convert() {
-    const auto threads = Threads();
+    const auto threads = ThreadsOf(function_, model_, obstacle_);
     if (!threads) {
       return false;
     }
-    TreeFinder finder(model_, kernel_, *threads);
-    for (const Node* loop : FindAll(kernel_, NodeKind::kFor)) {
-      if (const auto tree = finder.Match(*loop)) {
+    for (const Node* loop : FindAll(function_, NodeKind::kFor)) {
+      if (const auto tree = MatchTree(*loop, *threads, model_)) {
         trees_.push_back(*tree);
       }
     }
@@ -257,7 +43,7 @@ class ShuffleConversion {
     }
     for (const Tree& tree : trees_) {
       for (const Fold& fold : tree.folds) {
-        if (!CheckUses(*fold.array)) {
+        if (!CheckUses(*fold.array) || !CheckCallers(*fold.array)) {
           return false;
         }
       }
@@ -273,39 +59,17 @@ class ShuffleConversion {
   [[nodiscard]] std::string source() const { return edits_.Apply(model_.text()); }
 
   [[nodiscard]] std::string lines() const {
-    std::string text;
+    std::vector<std::uint32_t> lines;
     for (const Tree& tree : trees_) {
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", tree.loop->line);
+      lines.push_back(tree.loop->line);
     }
-    return text;
+    return LineList(lines);
   }
 
  private:
   bool Fails(std::string why) {
     obstacle_ = std::move(why);
     return false;
-  }
-
-  std::optional<long long> Threads() {
-    std::optional<long long> threads;
-    for (const Node* launch : model_.LaunchesOf(kernel_)) {
-      const auto block = BlockShape(*launch, model_);
-      const bool fits = block && (*block)[1] * (*block)[2] == 1 && (*block)[0] >= 32 &&
-                        std::has_single_bit(static_cast<unsigned long long>((*block)[0])) &&
-                        (!threads || *threads == (*block)[0]);
-      if (!fits) {
-        Fails(
-            fmt::format("the block of the launch at line {} is not a constant power of two of at "
-                        "least 32 threads in x alone",
-                        launch->line));
-        return std::nullopt;
-      }
-      threads = (*block)[0];
-    }
-    if (!threads) {
-      Fails("its launch is not in this file");
-    }
-    return threads;
   }
 
   bool InTree(const Node& node) const {
@@ -319,7 +83,7 @@ class ShuffleConversion {
       return Fails(fmt::format("`{}` has type {}, whose elements cannot be shuffled", array.name,
                                array.type));
     }
-    for (const Node* use : ReferencesTo(array, kernel_)) {
+    for (const Node* use : ReferencesTo(array, function_)) {
       if (InTree(*use)) {
         continue;
       }
@@ -341,39 +105,36 @@ class ShuffleConversion {
     return true;
   }
 
-  /// array[t] = value; directly in front of the barrier in front of the loop.
-  struct Feed {
-    const Node* assign = nullptr;
-    const Fold* fold = nullptr;
-  };
-
-  std::vector<Feed> FeedsOf(const Tree& tree, const Node** barrier) const {
-    const std::vector<const Node*> siblings = Statements(*tree.loop->parent);
-    auto at = std::ranges::find(siblings, tree.loop) - siblings.begin();
-    std::vector<Feed> feeds;
-    if (at < 2 || !IsNamed(*siblings[static_cast<std::size_t>(at - 1)], "__syncthreads")) {
-      return feeds;
+  /// An array that comes in as a parameter: the callers must not look at it themselves.
+  bool CheckCallers(const Node& array) {
+    if (!array.Is(NodeKind::kParameter)) {
+      return true;
     }
-    *barrier = siblings[static_cast<std::size_t>(at - 1)];
-    for (at -= 2; at >= 0 && feeds.size() < tree.folds.size(); --at) {
-      const Node& statement = *siblings[static_cast<std::size_t>(at)];
-      if (!statement.Is(NodeKind::kAssign, "=") || !statement.child(0).Is(NodeKind::kSubscript)) {
-        break;
+    const auto parameters = Parameters(function_);
+    const auto position =
+        static_cast<std::size_t>(std::ranges::find(parameters, &array) - parameters.begin());
+    for (const Node* call : FindAll(model_.root(), NodeKind::kCall)) {
+      if (call->name != function_.name || position >= call->children.size()) {
+        continue;
       }
-      const Node* array = statement.child(0).child(0).decl;
-      const auto fold = std::ranges::find_if(
-          tree.folds, [&](const Fold& candidate) { return candidate.array == array; });
-      if (fold == tree.folds.end()) {
-        break;
+      const Node* passed = call->child(position).decl;
+      const Node* caller = EnclosingFunction(*call);
+      if (passed == nullptr || caller == nullptr || !passed->is_shared) {
+        return Fails(
+            fmt::format("line {} does not pass a shared array as `{}`", call->line, array.name));
       }
-      feeds.push_back({&statement, &*fold});
+      for (const Node* use : ReferencesTo(*passed, *caller)) {
+        if (!IsCallOf(*use->parent, function_.name)) {
+          return Fails(fmt::format("`{}` is also used at line {}", passed->name, use->line));
+        }
+      }
     }
-    return feeds.size() == tree.folds.size() ? feeds : std::vector<Feed>();
+    return true;
   }
 
   /// The barrier orders only the arrays of this tree.
   bool OnlyFeeds(const Tree& tree) const {
-    for (const Access& access : AccessesIn(kernel_, model_)) {
+    for (const Access& access : AccessesIn(function_, model_)) {
       const bool known = std::ranges::any_of(trees_, [&](const Tree& any) {
         return std::ranges::any_of(any.folds,
                                    [&](const Fold& fold) { return fold.array == access.base; });
@@ -391,14 +152,13 @@ class ShuffleConversion {
 
   void Replace(const Tree& tree) {
     const std::string indent = model_.IndentOf(tree.loop->begin);
-    const Node* barrier = nullptr;
-    const std::vector<Feed> feeds = FeedsOf(tree, &barrier);
+    const std::vector<Feed> feeds = FeedsOf(tree);
     const bool in_registers = !feeds.empty() && OnlyFeeds(tree);
     std::string text = "{\n";
     for (const Fold& fold : tree.folds) {
       std::string start = fmt::format("{}[{}]", fold.array->name, tree.thread);
       for (const Feed& feed : feeds) {
-        if (in_registers && feed.fold == &fold) {
+        if (in_registers && feed.array == fold.array) {
           start = model_.Text(feed.assign->child(1));
         }
       }
@@ -457,7 +217,7 @@ class ShuffleConversion {
   }
 
   const SourceModel& model_;
-  const Node& kernel_;
+  const Node& function_;
   std::vector<Tree> trees_;
   std::string obstacle_;
   Edits edits_;
@@ -473,19 +233,32 @@ class ShuffleReduction final : public Rewrite {
 
   void Apply(const SourceModel& model, const ProposalRequest& request,
              Outcome& outcome) const override {
-    for (const Node* kernel : model.kernels()) {
-      std::string action = fmt::format("shuffle_reduction({})", kernel->name);
-      ShuffleConversion conversion(model, *kernel);
+    int trees = 0;
+    std::string why =
+        "no loop is a tree reduction over a shared array with a barrier in every step";
+    for (const Node* function : FindAll(model.root(), NodeKind::kFunction)) {
+      const bool loops = Body(*function) != nullptr && FindCooperation(*function) != nullptr &&
+                         !FindAll(*function, NodeKind::kFor).empty();
+      if (!(function->is_kernel || function->is_device) || !loops) {
+        continue;
+      }
+      std::string action = fmt::format("shuffle_reduction({})", function->name);
+      ShuffleConversion conversion(model, *function);
+      ++trees;
       if (!conversion.Convert()) {
         outcome.Decline(std::move(action), conversion.obstacle());
         continue;
       }
-      outcome.proposals.push_back(
-          Propose(request, kernel->name, std::move(action), conversion.source(),
-                  fmt::format("the tree at line {} of {} becomes warp shuffles and one shared slot "
-                              "per warp: two barriers instead of one per step",
-                              conversion.lines(), kernel->name),
-                  0.5));
+      outcome.proposals.push_back(Propose(
+          request, function->is_kernel ? function->name : "", std::move(action),
+          conversion.source(),
+          fmt::format("the tree reduction at {} of {} becomes warp shuffles and one shared slot "
+                      "per warp: two barriers instead of one per step",
+                      conversion.lines(), function->name),
+          0.5));
+    }
+    if (trees == 0) {
+      outcome.Decline("shuffle_reduction", std::move(why));
     }
   }
 };

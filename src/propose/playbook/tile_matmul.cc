@@ -316,7 +316,7 @@ class MatmulTiling {
 
   bool Emit() {
     FindNames();
-    edits_.Insert(BeforeFunction(kernel_), Constants());
+    edits_.Insert(BeforeFunction(model_, kernel_), Constants());
     std::string body = fmt::format(
         "{{\n  __shared__ {0} {1}[{2}][{3} + 1];\n  __shared__ {0} {4}[{2}][{5} + 1];\n"
         "  const int {6} = threadIdx.x;\n"

@@ -249,7 +249,7 @@ class Tiling {
     if (guard_ != nullptr) {
       constants += fmt::format("constexpr int {} = {};\n", tile_rows_, kRows);
     }
-    edits_.Insert(BeforeFunction(kernel_), constants + "\n");
+    edits_.Insert(BeforeFunction(model_, kernel_), constants + "\n");
     std::string body = fmt::format(
         "{{\n  __shared__ {0} {4}[{1}][{1} + 1];  // one more: a column must not lie in one bank\n"
         "  const {2} {5} = blockIdx.x * {1};\n  const {3} {6} = blockIdx.y * {1};\n",

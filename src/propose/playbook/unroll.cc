@@ -8,6 +8,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "propose/playbook/analysis.h"
 #include "propose/playbook/edits.h"
@@ -62,7 +63,7 @@ class Unroll final : public Rewrite {
               int factor, Outcome& outcome) const {
     std::string action = fmt::format("unroll({},{})", kernel.name, factor);
     Edits edits;
-    std::string lines;
+    std::vector<std::uint32_t> lines;
     for (const Node* loop : FindAll(kernel, NodeKind::kFor)) {
       const auto counted = AsCountedLoop(*loop);
       const bool fits = counted && IsInnermost(*loop) && !HasPragma(model, *loop) &&
@@ -73,7 +74,7 @@ class Unroll final : public Rewrite {
       }
       const std::string indent = model.IndentOf(loop->begin);
       edits.Insert(loop->begin, fmt::format("\n#pragma unroll {}\n{}", factor, indent));
-      lines += fmt::format("{}{}", lines.empty() ? "" : ", ", loop->line);
+      lines.push_back(loop->line);
     }
     if (edits.empty()) {
       if (factor == 4) {
@@ -84,9 +85,9 @@ class Unroll final : public Rewrite {
     }
     outcome.proposals.push_back(
         Propose(request, kernel.name, std::move(action), edits.Apply(model.text()),
-                fmt::format("the loop at line {} of {} is unrolled {} times, so that more loads "
+                fmt::format("{} of {}: loops are unrolled {} times, so that more loads "
                             "are in flight at once",
-                            lines, kernel.name, factor),
+                            LineList(lines), kernel.name, factor),
                 0.2));
   }
 };

@@ -61,6 +61,9 @@ class LoopVectorizer {
     if (loop_.step == nullptr || !start.Mentions("threadIdx.x")) {
       return Fails(place + " is not shared out among threads");
     }
+    if (!start.Without("threadIdx.x", "blockIdx.x").IsZero()) {
+      return Fails(place + " does not start at element zero");
+    }
     for (const Access& access : effects_.accesses) {
       if (!Add(access)) {
         return false;
@@ -304,7 +307,7 @@ class VectorAccess final : public Rewrite {
       }
     }
     Edits edits;
-    std::string lines;
+    std::vector<std::uint32_t> lines;
     std::string why = "the kernel has no loop that could take four elements at a time";
     for (const Node* node : FindAll(kernel, NodeKind::kFor)) {
       const auto loop = AsCountedLoop(*node);
@@ -321,7 +324,7 @@ class VectorAccess final : public Rewrite {
         continue;
       }
       vectorizer.Emit(edits);
-      lines += fmt::format("{}{}", lines.empty() ? "" : ", ", node->line);
+      lines.push_back(node->line);
     }
     if (edits.empty()) {
       outcome.Decline(std::move(action), why);
@@ -329,9 +332,9 @@ class VectorAccess final : public Rewrite {
     }
     outcome.proposals.push_back(
         Propose(request, kernel.name, std::move(action), edits.Apply(model.text()),
-                fmt::format("the loop at line {} of {} moves 128 bits per access where addresses "
+                fmt::format("{} of {}: loops move 128 bits per access where addresses "
                             "and length allow it: a quarter of the memory instructions",
-                            lines, kernel.name),
+                            LineList(lines), kernel.name),
                 0.35));
   }
 };

@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "propose/playbook/edits.h"
 #include "propose/playbook/launch_edits.h"
@@ -40,7 +41,7 @@ class WarpConversion {
 
   [[nodiscard]] std::string source() const { return edits_.Apply(model_.text()); }
 
-  [[nodiscard]] const std::string& lines() const { return lines_; }
+  [[nodiscard]] std::string lines() const { return LineList(lines_); }
 
   [[nodiscard]] const std::string& row() const { return row_->name; }
 
@@ -308,12 +309,28 @@ class WarpConversion {
            });
   }
 
+  /// m = in[0]; for (c = 1; ...) m = fmaxf(m, in[c]): beginning with element 0 again changes
+  /// nothing, and the lanes then start at an aligned address.
+  [[nodiscard]] bool StartsOneLater(const CountedLoop& loop, const LoopEffects& effects) const {
+    const auto statements = Statements(*loop.body);
+    if (model_.Text(*loop.start) != "1" || effects.Writes() || effects.reductions.size() != 1 ||
+        statements.size() != 1 || !statements[0]->Is(NodeKind::kAssign, "=") ||
+        effects.reductions[0].function.empty()) {
+      return false;
+    }
+    const Node& variable = *effects.reductions[0].variable;
+    const Node& call = statements[0]->child(1);
+    const Node& operand = call.child(call.child(0).decl == &variable ? 1 : 0);
+    const Node* first = Initializer(variable);
+    return first != nullptr &&
+           Substituted(model_, operand, *loop.variable, "0") == model_.Text(*first);
+  }
+
   void StrideLoop(const CountedLoop& loop, const LoopEffects& effects) {
-    const std::string start(model_.Text(*loop.start));
+    const std::string start(StartsOneLater(loop, effects) ? "0" : model_.Text(*loop.start));
     edits_.Replace(*loop.start, start == "0" ? lane_ : start + " + " + lane_);
     edits_.Replace(*loop.increment, loop.variable->name + " += 32");
-    lines_ += fmt::format("{}{}", lines_.empty() ? "" : ", ", loop.loop->line);
-    ++strided_;
+    lines_.push_back(loop.loop->line);
     const std::string indent = model_.IndentOf(loop.loop->begin);
     std::string after = SyncFor(*loop.loop);
     if (!effects.reductions.empty()) {
@@ -335,7 +352,7 @@ class WarpConversion {
   }
 
   bool Finish() {
-    if (strided_ == 0) {
+    if (lines_.empty()) {
       return Fails(fmt::format("no loop walks along the row of `{}`", row_->name));
     }
     const Node& body = *Body(kernel_);
@@ -350,8 +367,7 @@ class WarpConversion {
   const Node* row_ = nullptr;
   std::string lane_ = model_.FreshName("lane");
   std::set<const Node*> stored_;
-  int strided_ = 0;
-  std::string lines_;
+  std::vector<std::uint32_t> lines_;
   std::string obstacle_;
   Edits edits_;
 };
@@ -376,7 +392,7 @@ class WarpPerRow final : public Rewrite {
       outcome.proposals.push_back(
           Propose(request, kernel->name, std::move(action), conversion.source(),
                   fmt::format("one warp instead of one thread works on each `{}` of {}, so that "
-                              "the 32 lanes read 32 neighbouring elements (loops at line {})",
+                              "the 32 lanes read 32 neighbouring elements ({})",
                               conversion.row(), kernel->name, conversion.lines()),
                   0.6));
     }
