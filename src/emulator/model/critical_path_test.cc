@@ -57,8 +57,9 @@ TEST(CriticalPath, LoadsOverlapUntilTheirUse) {
 }
 
 TEST(CriticalPath, GuardsAndStoreDataAreDependences) {
-  EXPECT_NEAR(Cycles("setp.lt.s32 %p1,%r1,%r2; @%p1 add.s32 %r3,%r3,1; st.global.u32 [%l1],%r3; ret;"),
-              8.6, 1e-9);
+  EXPECT_NEAR(
+      Cycles("setp.lt.s32 %p1,%r1,%r2; @%p1 add.s32 %r3,%r3,1; st.global.u32 [%l1],%r3; ret;"), 8.6,
+      1e-9);
 }
 
 TEST(CriticalPath, LoopCarriedChainBoundsTheIteration) {
@@ -74,9 +75,9 @@ TEST(CriticalPath, LoopCarriedChainBoundsTheIteration) {
 }
 
 TEST(CriticalPath, BarriersCutSegments) {
-  const ptx::Function kernel =
-      TestKernel("add.s32 %r1,%r1,1; bar.sync 0; add.s32 %r1,%r1,1; @%p1 bra end; bar.warp.sync -1;"
-                 "end: ret;");
+  const ptx::Function kernel = TestKernel(
+      "add.s32 %r1,%r1,1; bar.sync 0; add.s32 %r1,%r1,1; @%p1 bra end; bar.warp.sync -1;"
+      "end: ret;");
   const std::vector<Segment> segments = CutIntoSegments(kernel);
   ASSERT_EQ(segments.size(), 4U);
   EXPECT_EQ(segments[0].end, 2U);

@@ -16,9 +16,9 @@
 namespace kernelpro::model {
 namespace {
 
-constexpr std::uint32_t kCtas = 1056;     // 8 a SM
-constexpr std::uint32_t kExecuted = 8;    // one cohort
-constexpr std::uint32_t kWarps = 8 * 8;   // of 256-thread CTAs
+constexpr std::uint32_t kCtas = 1056;    // 8 a SM
+constexpr std::uint32_t kExecuted = 8;   // one cohort
+constexpr std::uint32_t kWarps = 8 * 8;  // of 256-thread CTAs
 
 simt::LaunchReport Report(const ptx::Function& kernel) {
   simt::LaunchReport report;

@@ -43,8 +43,7 @@ std::uint32_t SharedLimit(const GpuSpec& spec, std::uint64_t bytes) {
 }
 
 /// The sizes that compute capability 8.0 to 9.0 can split off, up to the GPU's own maximum.
-constexpr std::array<std::uint64_t, 10> kCarveoutKib = {0,   8,   16,  32,  64,
-                                                        100, 132, 164, 196, 228};
+constexpr std::array<std::uint64_t, 10> kCarveoutKib = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
 
 }  // namespace
 

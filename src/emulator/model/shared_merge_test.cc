@@ -64,9 +64,9 @@ TEST(SharedMerge, NotWhenAnAddressWasUnaligned) {
 TEST(SharedMerge, NotAcrossAStoreABarrierOrANewBase) {
   for (const std::string_view between :
        {"st.shared.f32 [%r2],%f9;", "bar.sync 0;", "add.s32 %r1,%r1,16;", "st.f32 [%l2],%f9;"}) {
-    const std::string body =
-        "ld.shared.f32 %f1,[%r1]; ld.shared.f32 %f2,[%r1+4];" + std::string(between) +
-        "ld.shared.f32 %f3,[%r1+8]; ld.shared.f32 %f4,[%r1+12]; ret;";
+    const std::string body = "ld.shared.f32 %f1,[%r1]; ld.shared.f32 %f2,[%r1+4];" +
+                             std::string(between) +
+                             "ld.shared.f32 %f3,[%r1+8]; ld.shared.f32 %f4,[%r1+12]; ret;";
     for (const SharedMerge& entry : Merge(body, 10, 0)) {
       EXPECT_FALSE(entry.merged) << between;
     }
@@ -88,9 +88,8 @@ TEST(SharedMerge, NotGuardedVolatileOrOfOtherBases) {
 }
 
 TEST(SharedMerge, VectorBroadcastTakesTwoWavefronts) {
-  const std::vector<SharedMerge> merged =
-      Merge("ld.shared.v4.f32 {%f1,%f2,%f3,%f4},[%r1]; ld.shared.v2.f32 {%f5,%f6},[%r1]; ret;", 10,
-            0);
+  const std::vector<SharedMerge> merged = Merge(
+      "ld.shared.v4.f32 {%f1,%f2,%f3,%f4},[%r1]; ld.shared.v2.f32 {%f5,%f6},[%r1]; ret;", 10, 0);
   EXPECT_DOUBLE_EQ(merged[0].wavefronts, 20);
   EXPECT_DOUBLE_EQ(merged[1].wavefronts, 10);
 }

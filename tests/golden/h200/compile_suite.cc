@@ -75,9 +75,9 @@ Result<CompiledSuite> CompileSuite(const std::filesystem::path& source) {
   const std::filesystem::path nvcc = KP_NVCC;
   KP_RETURN_IF_ERROR(RunCommand(fmt::format("'{}' -ptx -arch=sm_90 -o '{}' '{}'", nvcc.string(),
                                             ptx.string(), source.string())));
-  KP_RETURN_IF_ERROR(RunCommand(fmt::format("'{}' -v -arch=sm_90 -o /dev/null '{}' > '{}' 2>&1",
-                                            (nvcc.parent_path() / "ptxas").string(), ptx.string(),
-                                            log.string())));
+  KP_RETURN_IF_ERROR(
+      RunCommand(fmt::format("'{}' -v -arch=sm_90 -o /dev/null '{}' > '{}' 2>&1",
+                             (nvcc.parent_path() / "ptxas").string(), ptx.string(), log.string())));
   KP_ASSIGN_OR_RETURN(const std::string text, ReadFile(ptx));
   KP_ASSIGN_OR_RETURN(ptx::Module module, ptx::Parse(text, "suite.ptx"));
   KP_ASSIGN_OR_RETURN(const std::string assembler, ReadFile(log));

@@ -138,8 +138,8 @@ Result<Row> RunVariant(const Variant& v, const CompiledSuite& suite, const model
   config.parameters = std::move(parameters);
   config.mode = simt::Mode::kSample;
   config.resident_ctas_per_sm = occupancy.ctas_per_sm;
-  config.l1_carveout_bytes = model::SharedCarveout(spec, occupancy.ctas_per_sm,
-                                                   resources->second.static_shared_bytes);
+  config.l1_carveout_bytes =
+      model::SharedCarveout(spec, occupancy.ctas_per_sm, resources->second.static_shared_bytes);
   const auto start = std::chrono::steady_clock::now();
   KP_ASSIGN_OR_RETURN(const simt::LaunchReport report,
                       simt::Launch(*program, config, model::ToEngineSpec(spec), memory));
@@ -147,8 +147,7 @@ Result<Row> RunVariant(const Variant& v, const CompiledSuite& suite, const model
     return Fail(ErrorCode::kInternal, report.faults.front().message);
   }
   Row row = Compare(v, *kernel, report);
-  row.emulation_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  row.emulation_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   row.modelled = model::ModelTime(spec, *kernel, report, resources->second);
   row.load_wavefronts.ours = row.modelled.shared_load_wavefronts;
   row.store_wavefronts.ours = row.modelled.shared_store_wavefronts;
