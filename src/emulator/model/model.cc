@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "emulator/model/cost_table.h"
@@ -115,6 +114,7 @@ InstructionTiming TimingOf(const Launch& launch, std::size_t i) {
 /// critical path, averaged over the warps that were executed.
 double WarpCycles(const Launch& launch) {
   std::vector<InstructionTiming> timing;
+  timing.reserve(launch.kernel.body.size());
   for (std::size_t i = 0; i < launch.kernel.body.size(); ++i) {
     timing.push_back(TimingOf(launch, i));
   }
