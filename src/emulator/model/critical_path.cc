@@ -8,8 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "emulator/model/dataflow.h"
+#include "emulator/model/memory_access.h"
 #include "emulator/ptx/control_flow.h"
+#include "emulator/ptx/liveness.h"
 #include "emulator/ptx/module.h"
 
 namespace kernelpro::model {
@@ -34,7 +35,7 @@ bool LoopsToItself(const ptx::Function& kernel, const Segment& segment) {
 /// Follows one pass over the segment.
 class Schedule {
  public:
-  void Add(const RegisterUse& use, const InstructionTiming& timing) {
+  void Add(const ptx::RegisterAccess& use, const InstructionTiming& timing) {
     slots_ += timing.slots;
     double start = 0;
     for (const std::uint32_t reg : use.reads) {
@@ -96,7 +97,7 @@ double SegmentCycles(const ptx::Function& kernel, const Segment& segment,
                      std::span<const InstructionTiming> timing) {
   Schedule schedule;
   for (std::uint32_t i = segment.first; i < segment.end; ++i) {
-    schedule.Add(RegistersOf(kernel.body[i]), timing[i]);
+    schedule.Add(ptx::AccessOf(kernel.body[i]), timing[i]);
   }
   const double refill = EndsInBranch(kernel, segment) ? kBranchRefill : 0;
   const double cycles = schedule.cycles() + refill;

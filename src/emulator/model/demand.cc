@@ -6,7 +6,7 @@
 #include <span>
 
 #include "emulator/model/cost_table.h"
-#include "emulator/model/dataflow.h"
+#include "emulator/model/memory_access.h"
 #include "emulator/model/model.h"
 #include "emulator/model/shared_merge.h"
 #include "emulator/ptx/module.h"
@@ -28,7 +28,7 @@ class DemandSum {
            const SharedMerge& merge) {
     const auto warps = static_cast<double>(c.warps);
     const OpCost cost = CostOf(op, spec_);
-    const MemoryAccess access = AccessOf(op);
+    const MemoryAccess access = MemoryAccessOf(op);
     if (access.kind == MemoryKind::kNone || access.space == ptx::Space::kNone) {
       AddArithmetic(cost, warps, op);
       return;

@@ -12,8 +12,8 @@
 
 #include "emulator/model/cost_table.h"
 #include "emulator/model/critical_path.h"
-#include "emulator/model/dataflow.h"
 #include "emulator/model/demand.h"
+#include "emulator/model/memory_access.h"
 #include "emulator/model/shared_merge.h"
 #include "emulator/ptx/module.h"
 #include "emulator/simt/report.h"
@@ -83,7 +83,7 @@ InstructionTiming AtomicTiming(const Launch& launch, const MemoryAccess& access)
 
 InstructionTiming TimingOf(const Launch& launch, std::size_t i) {
   const ptx::Instruction& op = launch.kernel.body[i];
-  const MemoryAccess access = AccessOf(op);
+  const MemoryAccess access = MemoryAccessOf(op);
   const OpCost cost = CostOf(op, launch.spec);
   if (access.space != ptx::Space::kNone) {
     switch (access.kind) {

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "emulator/model/critical_path.h"
-#include "emulator/model/dataflow.h"
+#include "emulator/model/memory_access.h"
+#include "emulator/ptx/liveness.h"
 #include "emulator/ptx/module.h"
 #include "emulator/simt/report.h"
 
@@ -27,7 +28,7 @@ using Base = std::pair<std::uint32_t, std::string>;   ///< register, or the name
 using Group = std::map<std::int64_t, std::uint32_t>;  ///< byte offset -> instruction
 
 bool IsScalarSharedLoad(const ptx::Instruction& op) {
-  const MemoryAccess access = AccessOf(op);
+  const MemoryAccess access = MemoryAccessOf(op);
   return access.kind == MemoryKind::kLoad && access.space == ptx::Space::kShared &&
          access.bytes_per_lane == kWordBytes && op.parts.front() == "ld" &&
          op.guard == ptx::Operand::kNoRegister && op.operands.size() == 2 && !op.Has("volatile") &&
@@ -36,7 +37,7 @@ bool IsScalarSharedLoad(const ptx::Instruction& op) {
 }
 
 bool WritesSharedMemory(const ptx::Instruction& op) {
-  const MemoryAccess access = AccessOf(op);
+  const MemoryAccess access = MemoryAccessOf(op);
   const bool may_be_shared =
       access.space == ptx::Space::kShared || access.space == ptx::Space::kGeneric;
   return access.kind == MemoryKind::kAsyncCopy ||
@@ -63,7 +64,7 @@ class Merger {
       group[address.offset] = index;
       TakeVector(group, address.offset);
     }
-    for (const std::uint32_t reg : RegistersOf(op).writes) {
+    for (const std::uint32_t reg : ptx::AccessOf(op).writes) {
       std::erase_if(groups_, [&](const auto& entry) { return entry.first.first == reg; });
     }
   }
@@ -119,7 +120,7 @@ std::vector<SharedMerge> MergeSharedLoads(const ptx::Function& kernel,
     }
   }
   for (std::uint32_t i = 0; i < counters.size(); ++i) {
-    const MemoryAccess access = AccessOf(kernel.body[i]);
+    const MemoryAccess access = MemoryAccessOf(kernel.body[i]);
     const bool wide = access.space == ptx::Space::kShared &&
                       access.bytes_per_lane == kVectorBytes && access.kind == MemoryKind::kLoad;
     if (wide) {

@@ -2,19 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "emulator/ptx/module.h"
 
 namespace kernelpro::model {
-
-/// The registers that an instruction reads (guard and addresses included) and writes, as indices
-/// into ptx::Function::registers.
-struct RegisterUse {
-  std::vector<std::uint32_t> reads, writes;
-};
-
-[[nodiscard]] RegisterUse RegistersOf(const ptx::Instruction& instruction);
 
 /// What an instruction is to the memory system.
 enum class MemoryKind : std::uint8_t {
@@ -32,7 +23,7 @@ struct MemoryAccess {
   std::uint32_t bytes_per_lane = 0;
 };
 
-[[nodiscard]] MemoryAccess AccessOf(const ptx::Instruction& instruction);
+[[nodiscard]] MemoryAccess MemoryAccessOf(const ptx::Instruction& instruction);
 
 /// A CTA-wide barrier (not bar.warp.sync, which only joins the lanes of a warp).
 [[nodiscard]] bool IsCtaBarrier(const ptx::Instruction& instruction);

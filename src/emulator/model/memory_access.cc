@@ -1,43 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulator/model/dataflow.h"
+#include "emulator/model/memory_access.h"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "emulator/ptx/module.h"
 
 namespace kernelpro::model {
 namespace {
-
-void Append(const ptx::Operand& operand, std::vector<std::uint32_t>& out) {
-  if (operand.reg != ptx::Operand::kNoRegister) {
-    out.push_back(operand.reg);
-  }
-  for (const ptx::Operand& element : operand.elements) {
-    Append(element, out);
-  }
-}
-
-/// True when the first operand is written: not where it is an address, a branch target, or the
-/// barrier number of an instruction without a result.
-bool WritesFirstOperand(const ptx::Instruction& op) {
-  constexpr std::array<std::string_view, 17> kNoResult = {
-      "st",   "red",   "bra", "brx",     "ret",    "exit",     "trap",      "bar",     "barrier",
-      "call", "fence", "cp",  "pmevent", "membar", "prefetch", "nanosleep", "stmatrix"};
-  const std::string& base = op.parts.front();
-  if ((base == "bar" || base == "barrier") && op.Has("red")) {
-    return true;
-  }
-  if (base == "wmma" && op.Has("store")) {
-    return false;
-  }
-  return std::ranges::find(kNoResult, base) == kNoResult.end();
-}
 
 std::uint32_t VectorLength(const ptx::Instruction& op) {
   for (const std::string& part : op.parts) {
@@ -100,27 +70,7 @@ MemoryKind KindOf(const ptx::Instruction& op) {
 
 }  // namespace
 
-RegisterUse RegistersOf(const ptx::Instruction& op) {
-  RegisterUse use;
-  if (op.parts.empty()) {
-    return use;
-  }
-  if (op.guard != ptx::Operand::kNoRegister) {
-    use.reads.push_back(op.guard);
-  }
-  // call: (returns), function, (arguments).
-  const bool call_returns = op.parts.front() == "call" && op.operands.size() > 1 &&
-                            op.operands[0].kind == ptx::Operand::Kind::kVector;
-  const bool writes = WritesFirstOperand(op) || call_returns;
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    const ptx::Operand& operand = op.operands[i];
-    const bool result = i == 0 && writes && operand.kind != ptx::Operand::Kind::kAddress;
-    Append(operand, result ? use.writes : use.reads);
-  }
-  return use;
-}
-
-MemoryAccess AccessOf(const ptx::Instruction& op) {
+MemoryAccess MemoryAccessOf(const ptx::Instruction& op) {
   MemoryAccess access;
   if (op.parts.empty()) {
     return access;
