@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "emulator/model/test_kernel.h"
@@ -22,7 +24,7 @@ constexpr std::uint32_t kWarps = 8 * 8;  // of 256-thread CTAs
 
 simt::LaunchReport Report(const ptx::Function& kernel) {
   simt::LaunchReport report;
-  report.kernel = "k";
+  report.kernel = kernel.name;
   report.grid = {kCtas, 1, 1};
   report.block = {256, 1, 1};
   report.ctas = kCtas;
@@ -166,6 +168,48 @@ TEST(Model, AccidentalDoublesAreSlow) {
   EXPECT_GT(f64, 1.5 * f32);
   EXPECT_GT(TimeOfDivision("mul.f64 %d1,%d2,%d3;"), 1.5 * TimeOfDivision("mul.f32 %f1,%f2,%f3;"));
   EXPECT_GT(TimeOfDivision("cvt.f64.f32 %d1,%f2;"), 3 * TimeOfDivision("mul.f32 %f1,%f2,%f3;"));
+}
+
+double LatencyOfCopies(std::string_view wait) {
+  const ptx::Function kernel = TestKernel(
+      "cp.async.cg.shared.global [%r1],[%l1],16; cp.async.commit_group; cp.async.wait_group " +
+      std::string(wait) + "; ret;");
+  simt::LaunchReport report = Report(kernel);
+  SetGlobal(report.instructions[0], 16, 4);
+  simt::AllocationTraffic in;
+  in.total_sectors = in.unique_read = in.miss_read = kWarps * 16;
+  in.unique_read_granules = in.unique_read / 2;
+  report.allocations = {in};
+  return CyclesOf(ModelTime(TestSpec(), kernel, report, Registers(32)), "latency");
+}
+
+TEST(Model, WaitingForAllCopiesExposesTheirLatency) {
+  // Few distinct sectors for the whole grid: nearly all reads hit L2.
+  EXPECT_GT(LatencyOfCopies("0"), 700 + 287);
+  EXPECT_LT(LatencyOfCopies("1"), 700 + 10);
+}
+
+TEST(Model, LocalMemoryGoesThroughL1) {
+  const ptx::Function kernel = TestKernel("ld.local.f32 %f1,[%l1]; st.local.f32 [%l1+4],%f1; ret;");
+  simt::LaunchReport report = Report(kernel);
+  SetGlobal(report.instructions[0], 4, 1);
+  SetGlobal(report.instructions[1], 4, 1);
+  report.instructions[0].l1_hit_sectors = report.instructions[0].sectors;
+  const ModelledTime time = ModelTime(TestSpec(), kernel, report, Registers(32));
+  EXPECT_NEAR(CyclesOf(time, "l1"), 64 + 64 * 4, 1e-9);
+  // The load hits L1, the store is written through.
+  EXPECT_DOUBLE_EQ(time.l2_bytes, 64.0 * 4 * 32 * kCtas / kExecuted);
+  EXPECT_NEAR(CyclesOf(time, "latency"), 700 + 40, 1e-6);
+}
+
+TEST(Model, MatrixInstructionsLoadTheTensorCores) {
+  const ptx::Function kernel = TestKernel(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, "
+      "{%r5,%r6}, {%f1,%f2,%f3,%f4}; ret;");
+  const simt::LaunchReport report = Report(kernel);
+  const ModelledTime time = ModelTime(TestSpec(), kernel, report, Registers(32));
+  // 64 warps x 4096 flops on one SM's share of 989 TFLOPS, of which mma.sync reaches 63 %.
+  EXPECT_NEAR(CyclesOf(time, "tensor"), 64 * 4096 / (989e12 / 132 / 1.98e9 * 0.63), 1e-6);
 }
 
 TEST(Model, SpillsAddTraffic) {
