@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "emulator/model/model.h"
 #include "emulator/simt/report.h"
+#include "kernelpro/tool.h"
 
 namespace kernelpro {
 
@@ -25,6 +26,8 @@ struct DeviceInfo {
   std::string arch;      ///< "sm_90"
   bool emulated = true;  ///< times are modelled, counters counted
   bool calibrated = false;
+  std::uint64_t l2_bytes = 0;
+  Hardware hardware;     ///< peak and achievable rates, for floors and diagnosis
 };
 
 /// Who did what in one emulated kernel launch.

@@ -87,6 +87,12 @@ struct Occupancy {
                                          std::uint32_t threads_per_cta,
                                          std::uint64_t dynamic_shared);
 
+/// Bytes of the L1 that the driver turns into shared memory: the smallest size the hardware offers
+/// that holds `ctas_per_sm` CTAs with this much static and dynamic shared memory each. For
+/// simt::LaunchConfig::l1_carveout_bytes.
+[[nodiscard]] std::uint64_t SharedCarveout(const GpuSpec& spec, std::uint32_t ctas_per_sm,
+                                           std::uint64_t shared_per_cta);
+
 /// One resource's demand on the busiest SM.
 struct Bound {
   std::string name;  ///< issue fma alu sfu fp64 tensor l1 lsu l2 dram atomics cta_launch latency

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "emulator/model/model.h"
@@ -41,7 +42,24 @@ std::uint32_t SharedLimit(const GpuSpec& spec, std::uint64_t bytes) {
                       : static_cast<std::uint32_t>(spec.shared_per_sm_bytes / per_cta);
 }
 
+/// The sizes that compute capability 8.0 to 9.0 can split off, up to the GPU's own maximum.
+constexpr std::array<std::uint64_t, 10> kCarveoutKib = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
+
 }  // namespace
+
+std::uint64_t SharedCarveout(const GpuSpec& spec, std::uint32_t ctas_per_sm,
+                             std::uint64_t shared_per_cta) {
+  const std::uint64_t used =
+      ctas_per_sm * RoundUp(std::min(shared_per_cta, spec.shared_per_cta_bytes) +
+                                spec.shared_reserved_per_cta_bytes,
+                            kSharedUnit);
+  for (const std::uint64_t kib : kCarveoutKib) {
+    if (used <= kib << 10U) {
+      return std::min(kib << 10U, spec.shared_per_sm_bytes);
+    }
+  }
+  return spec.shared_per_sm_bytes;
+}
 
 Occupancy ComputeOccupancy(const GpuSpec& spec, const KernelResources& resources,
                            std::uint32_t threads_per_cta, std::uint64_t dynamic_shared) {
