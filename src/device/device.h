@@ -27,7 +27,7 @@ struct DeviceInfo {
   bool emulated = true;  ///< times are modelled, counters counted
   bool calibrated = false;
   std::uint64_t l2_bytes = 0;
-  Hardware hardware;     ///< peak and achievable rates, for floors and diagnosis
+  Hardware hardware;  ///< peak and achievable rates, for floors and diagnosis
 };
 
 /// Who did what in one emulated kernel launch.
