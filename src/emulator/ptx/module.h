@@ -43,6 +43,7 @@ enum class Type : std::uint8_t {
 /// Storage of one value in bytes; 0 for kNone and kPred.
 [[nodiscard]] std::uint32_t SizeOf(Type type);
 [[nodiscard]] bool IsFloat(Type type);
+/// The signed integers; floating-point types are not among them.
 [[nodiscard]] bool IsSigned(Type type);
 /// "f32" -> kF32; kNone when it names no type.
 [[nodiscard]] Type ParseType(std::string_view name);
@@ -76,9 +77,10 @@ struct Register {
 /// A variable: module scope (.global, .const, .shared), or function scope (.shared, .local).
 /// Names from inner scopes are made unique.
 struct Variable {
-  /// `*(u64*)&init[offset] = address of symbol + addend` at load time.
+  /// `*(u64*)&init[offset] = address of symbol + addend` at load time (u32 when `bytes` is 4).
   struct Relocation {
-    std::uint64_t offset = 0;
+    std::uint64_t offset = 0;  ///< may lie beyond the end of `init`
+    std::uint32_t bytes = 8;
     std::string symbol;
     std::int64_t addend = 0;
     bool generic = false;
@@ -141,11 +143,12 @@ struct Operand {
   enum class Kind : std::uint8_t {
     kRegister,  ///< reg
     kInteger,   ///< value: 5, 0x10, -1, 3U; bits in `bits`
-    kFloat,     ///< value: 0fXXXXXXXX (bits, 32) or 0dXXXXXXXXXXXXXXXX (bits, 64); width in
-                ///< `float_bits`
+    kFloat,     ///< value: 0fXXXXXXXX (bits, 32), or 0dXXXXXXXXXXXXXXXX or decimal (bits, 64);
+                ///< width in `float_bits`; already narrowed to 32 where the opcode ends in .f32
     kSpecial,   ///< %tid.x ...
     kSymbol,    ///< address of a variable, or a parameter or function name; + offset
-    kAddress,   ///< [reg + offset], [symbol + offset], [imm]; base in reg or text
+    kAddress,   ///< [reg + offset], [symbol + offset], [imm]; base in reg or text (both for
+                ///< [symbol + reg]); what follows a comma, as in [%rd1, {%r1, %r2}], in elements
     kVector,    ///< {a, b, ...}: elements
     kLabel,  ///< branch target or .branchtargets list: index of the instruction in Function::body
     kSink,   ///< "_": result not wanted
@@ -173,6 +176,8 @@ struct Instruction {
   bool guard_negated = false;
   std::vector<Operand> operands;              ///< destination(s) first, as written
   std::vector<std::uint32_t> branch_targets;  ///< brx.idx: indices into body, in order
+  /// Code inlined from a toolkit or system header counts for the nearest call site that lies in
+  /// another file (the .loc's chain of inlined_at).
   SourceLocation where;
 
   /// True when `modifier` is one of the parts after the first.
@@ -187,13 +192,20 @@ struct Function {
   bool is_declaration = false;  ///< no body in this module (vprintf, malloc, ...)
   std::vector<Parameter> parameters;
   std::vector<Parameter> returns;
-  std::vector<Register> registers;    ///< of every scope of the body
+  std::vector<Register> registers;    ///< those used in the body, of every scope
   std::vector<Variable> variables;    ///< .shared and .local of every scope of the body
-  std::vector<Parameter> call_slots;  ///< .param variables declared in the body for calls
+  std::vector<Parameter> call_slots;  ///< .param variables declared in the body for calls, each
+                                      ///< at its own offset
+  /// Never empty for a definition: where control could fall off the end, Parse adds a ret, so
+  /// every branch target is the index of an instruction.
   std::vector<Instruction> body;
   std::uint32_t max_ntid[3] = {0, 0, 0};  ///< .maxntid, 0 when absent
   std::uint32_t req_ntid[3] = {0, 0, 0};
   std::uint32_t min_ctas_per_sm = 0;
+  std::uint32_t max_registers = 0;           ///< .maxnreg, 0 when absent
+  std::uint32_t req_cluster[3] = {0, 0, 0};  ///< .reqnctapercluster, 0 when absent
+  std::uint32_t max_cluster_ctas = 0;        ///< .maxclusterrank, 0 when absent
+  bool explicit_cluster = false;             ///< .explicitcluster
   std::uint32_t ptx_line = 0;
 };
 

@@ -13,17 +13,21 @@
 /// values, one uint32 lane mask for a predicate. Operands are byte offsets into that block;
 /// immediates, parameters and special registers are vectors there too, written before the kernel
 /// starts, so a handler never asks what kind of operand it has. Every slot is 128-byte aligned
-/// (predicates 4).
+/// (predicates 4). A destination slot is either exactly a source's slot or disjoint from every
+/// source: slots of different width never overlap within one instruction.
 namespace kernelpro::simt {
 
 inline constexpr int kWarpSize = 32;
 using LaneMask = std::uint32_t;
 inline constexpr LaneMask kAllLanes = 0xffffffffU;
 
-/// Operands of one decoded arithmetic instruction. dst2 is the second predicate of setp p|q.
+/// Operands of one decoded arithmetic instruction. dst2 is the second predicate of setp p|q, or the
+/// second destination of an unpacking mov.
 struct AluOperands {
   std::uint32_t dst = 0, dst2 = 0;
   std::uint32_t src[4] = {0, 0, 0, 0};
+  std::uint32_t dst3 = 0, dst4 = 0;  ///< third and fourth destination of an unpacking mov
+  std::uint32_t carry = 0;   ///< predicate slot of CC.CF, one a warp (AluDecode::uses_carry)
   bool src_negated = false;  ///< of the predicate source (setp .and !q, selp uses src[2])
   bool has_dst2 = false;
   bool has_combine = false;  ///< setp with a predicate to combine with, in src[2]
@@ -39,11 +43,25 @@ struct AluDecode {
   ptx::Type dst = ptx::Type::kNone;  ///< widths of the operands (kPred for predicates)
   ptx::Type src[4] = {ptx::Type::kNone, ptx::Type::kNone, ptx::Type::kNone, ptx::Type::kNone};
   int sources = 0;
+  bool uses_carry = false;  ///< reads or writes AluOperands::carry (add.cc, addc, madc, ...)
 };
 
 /// The handler of an instruction without memory, control or cross-lane effects: arithmetic, logic,
-/// comparison, conversion, moves (mov.b64 {a,b} packs and unpacks are the core's: it passes vectors
-/// to the pack handlers below). run == nullptr when the opcode string is not implemented exactly.
+/// comparison, conversion, moves. run == nullptr when the opcode string is not implemented exactly.
+/// mov and cvta.{to.}global are plain copies: an operand that is a symbol must already be an
+/// address in its slot. cvta of other spaces is the core's, which knows where their windows are.
+/// mov with a vector operand: SelectPack and SelectUnpack.
+/// setp.f16x2/bf16x2 always writes dst (low half) and dst2 (high half).
+/// Approximate operations (ex2, lg2, sin, cos, tanh, rsqrt .approx) return the double result
+/// rounded once: not the hardware's bits, within 2 ulp (tanh: 131 ulp, 8e-6 absolute).
 [[nodiscard]] AluDecode SelectAlu(const ptx::Instruction& instruction);
+
+/// `mov.bN d, {a, b[, c, d]}`: src[0] is the least significant element. dst is N bits, each source
+/// N / elements. run == nullptr for a split that PTX does not have (and for b128).
+[[nodiscard]] AluDecode SelectPack(const ptx::Instruction& instruction, int elements);
+
+/// `mov.bN {a, b[, c, d]}, s`: dst, dst2, dst3, dst4 in that order receive the elements;
+/// AluDecode::dst is the type of each. A sink ("_") needs a scratch slot.
+[[nodiscard]] AluDecode SelectUnpack(const ptx::Instruction& instruction, int elements);
 
 }  // namespace kernelpro::simt

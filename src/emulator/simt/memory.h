@@ -19,6 +19,7 @@ struct Allocation {
   std::uint64_t bytes = 0;
   std::byte* host = nullptr;  ///< backing store, `bytes` long (mmap'ed on demand, zero filled)
   bool read_only = false;     ///< kernels that write it are stopped
+  bool live = true;           ///< false once freed (host is then nullptr)
   std::uint32_t id = 0;       ///< dense, for per-allocation tables
 };
 
@@ -43,6 +44,8 @@ class DeviceMemory {
   [[nodiscard]] const Allocation* Find(std::uint64_t address) const;
   /// The nearest allocation at or below `address` (live or freed), for messages; or nullptr.
   [[nodiscard]] const Allocation* Nearest(std::uint64_t address) const;
+  /// The nearest live allocation that starts above `address`, for messages; or nullptr.
+  [[nodiscard]] const Allocation* NextAbove(std::uint64_t address) const;
   /// Host view of [address, address + bytes); kInvalidArgument when not inside one allocation.
   [[nodiscard]] Result<std::span<std::byte>> View(std::uint64_t address, std::uint64_t bytes);
 
@@ -51,10 +54,13 @@ class DeviceMemory {
   [[nodiscard]] std::uint64_t capacity_bytes() const;
   /// Increases whenever the table changes (cached lookups).
   [[nodiscard]] std::uint64_t generation() const;
+  /// Expires with this object: for owners of allocations that may outlive it.
+  [[nodiscard]] std::weak_ptr<const void> alive() const;
 
  private:
   struct Table;
-  std::unique_ptr<Table> table_;
+  /// Shared only so that alive() can be watched.
+  std::shared_ptr<Table> table_;
 };
 
 }  // namespace kernelpro::simt
