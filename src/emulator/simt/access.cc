@@ -38,8 +38,7 @@ KP_SIMT_INLINE void Gather(const std::byte* host, const LaneOffsets& lanes, Lane
                            Lane* to) {
   if (on == kAllLanes) {
     if (lanes.highest == lanes.lowest) {
-      const Lane value =
-          Extend<Lane, kWidth>(ReadAs<Unsigned<kWidth>>(host + lanes.lowest), sign);
+      const Lane value = Extend<Lane, kWidth>(ReadAs<Unsigned<kWidth>>(host + lanes.lowest), sign);
       for (int i = 0; i < kWarpSize; ++i) {
         to[i] = value;
       }
@@ -234,12 +233,15 @@ void CheckRaces(Context& context, const Decoded& d, const Access& access, const 
                 LaneMask on, std::uint32_t bytes, bool store) {
   RaceDetector& race = *context.cta->race;
   if (access.strong) {
-    race.Synchronise(context, lanes.at, on, store);
+    race.Acquire(context, lanes.at, on);
   }
   if (store) {
     race.Write(context, d, lanes.at, on, bytes);
   } else {
     race.Read(context, d, lanes.at, on, bytes);
+  }
+  if (access.strong && store) {
+    race.ReleaseTo(context, lanes.at, on);
   }
 }
 

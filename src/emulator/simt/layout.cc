@@ -79,6 +79,22 @@ ParameterArray SlotTable::Array(std::uint32_t bytes) {
   return array;
 }
 
+std::uint32_t SlotTable::Scratch() {
+  if (scratch_ == kNoSlot) {
+    scratch_ = next_;
+    next_ += 2 * kSlotAlignment;
+  }
+  return scratch_;
+}
+
+std::uint32_t SlotTable::Carry() {
+  if (carry_ == kNoSlot) {
+    carry_ = next_;
+    next_ += kSlotAlignment;
+  }
+  return carry_;
+}
+
 void SlotTable::Finish(FunctionCode& code) {
   code.cleared_bytes = register_bytes_;
   code.block_bytes = std::max(next_, kSlotAlignment);
@@ -138,7 +154,8 @@ std::vector<const ptx::Function*> Reachable(const ptx::Module& module,
       for (const ptx::Operand& operand : instruction.operands) {
         const ptx::Function* callee =
             operand.kind == ptx::Operand::Kind::kSymbol ? module.Find(operand.text) : nullptr;
-        if (callee != nullptr && !callee->is_declaration && std::ranges::find(found, callee) == found.end()) {
+        if (callee != nullptr && !callee->is_declaration &&
+            std::ranges::find(found, callee) == found.end()) {
           found.push_back(callee);
         }
       }

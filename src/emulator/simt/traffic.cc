@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t kLineBytes = 128;
 
-/// Calls `visit(line, sectors)` for each 128-byte line of the set; lines are numbered over the whole
-/// address space so that allocations do not alias.
+/// Calls `visit(line, sectors)` for each 128-byte line of the set; lines are numbered over the
+/// whole address space so that allocations do not alias.
 template <class Visit>
 void ForEachLine(std::uint64_t first_sector, const SectorSet& set, Visit visit) {
   if (set.count == 0) {

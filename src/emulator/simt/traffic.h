@@ -54,6 +54,7 @@ struct AllocationUse {
 class Traffic {
  public:
   AllocationUse* Of(const Allocation& allocation);
+
   /// Sets the sectors in a bitmap; `first_sector` is where the set's numbers start in it.
   static void Mark(std::vector<std::uint64_t>& bitmap, const Allocation& allocation,
                    std::uint64_t first_sector, const SectorSet& set) {
