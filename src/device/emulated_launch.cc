@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
 #include <utility>
 
 namespace kernelpro {
@@ -26,7 +28,10 @@ Result<EmulatedLaunch> RunEmulatedLaunch(const LaunchContext& context, simt::Lau
   }
   launch.resources = context.resources;
   launch.resources_estimated = context.resources_estimated;
-  launch.files = context.program.module().files;
+  // Names, not paths: a build cache's folder says nothing to the user.
+  for (const std::string& file : context.program.module().files) {
+    launch.files.push_back(std::filesystem::path(file).filename().string());
+  }
   launch.instructions.reserve(context.kernel.body.size());
   for (const ptx::Instruction& instruction : context.kernel.body) {
     launch.instructions.push_back(
