@@ -234,12 +234,15 @@ void CheckRaces(Context& context, const Decoded& d, const Access& access, const 
                 LaneMask on, std::uint32_t bytes, bool store) {
   RaceDetector& race = *context.cta->race;
   if (access.strong) {
-    race.Synchronise(context, lanes.at, on, store);
+    race.Acquire(context, lanes.at, on);
   }
   if (store) {
     race.Write(context, d, lanes.at, on, bytes);
   } else {
     race.Read(context, d, lanes.at, on, bytes);
+  }
+  if (access.strong && store) {
+    race.ReleaseTo(context, lanes.at, on);
   }
 }
 

@@ -131,10 +131,14 @@ bool Decoder::Alu(const Instruction& in, Decoded& d) {
   }
   d.kind = Kind::kAlu;
   d.alu = alu.run;
+  d.operands.carry = alu.uses_carry ? slots_.Carry() : 0;
   const Operand& to = in.operands[0];
+  d.operands.dst2 = slots_.Scratch();
   if (to.kind == Operand::Kind::kPredicatePair) {
     d.operands.has_dst2 = to.elements[1].kind != Operand::Kind::kSink;
-    d.operands.dst2 = d.operands.has_dst2 ? Destination(to.elements[1], Type::kPred) : 0;
+    if (d.operands.has_dst2) {
+      d.operands.dst2 = Destination(to.elements[1], Type::kPred);
+    }
     d.operands.dst = Destination(to.elements[0], alu.dst);
   } else {
     d.operands.dst = Destination(to, alu.dst);

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "emulator/simt/decode.h"
@@ -54,36 +58,37 @@ bool Decoder::Mov(const Instruction& in, Decoded& d) {
 }
 
 bool Decoder::Pack(const Instruction& in, Decoded& d) {
-  const Type type = ptx::ParseType(in.parts.back());
   const bool packs = in.operands[1].kind == Operand::Kind::kVector;
-  const Operand& vector = packs ? in.operands[1] : in.operands[0];
-  const Operand& whole = packs ? in.operands[0] : in.operands[1];
-  const std::uint32_t size = ptx::SizeOf(type);
-  const auto pieces = static_cast<std::uint32_t>(vector.elements.size());
-  if ((size != 4 && size != 8) || (pieces != 2 && pieces != 4) || size / pieces < 1) {
+  const std::vector<Operand>& pieces = in.operands[packs ? 1 : 0].elements;
+  const AluDecode alu = packs ? SelectPack(in, static_cast<int>(pieces.size()))
+                              : SelectUnpack(in, static_cast<int>(pieces.size()));
+  if (alu.run == nullptr || pieces.size() > 4) {
     return Fail("mov of a vector of this shape");
   }
-  Access access;
-  access.width = static_cast<std::uint8_t>(size / pieces);
-  access.elements = static_cast<std::uint8_t>(pieces);
-  const Type piece = access.width == 4 ? Type::kB32 : (access.width == 2 ? Type::kB16 : Type::kB8);
-  for (std::uint32_t i = 0; i < pieces; ++i) {
-    const Operand& element = vector.elements[i];
-    if (element.kind == Operand::Kind::kSink && !packs) {
-      continue;
+  d.kind = Kind::kAlu;
+  d.alu = alu.run;
+  std::uint32_t slots[4] = {0, 0, 0, 0};
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (!packs && pieces[i].kind == Operand::Kind::kSink) {
+      slots[i] = slots_.Scratch();
+    } else {
+      slots[i] = packs ? Source(pieces[i], alu.src[i]) : Destination(pieces[i], alu.dst);
     }
-    access.value[i] = packs ? Source(element, piece) : Destination(element, piece);
-    if (access.value[i] == kNoSlot) {
+    if (slots[i] == kNoSlot) {
       return false;
     }
   }
-  d.operands.dst = packs ? Destination(whole, type) : Source(whole, type);
-  d.operands.has_dst2 = size == 8;
-  d.kind = Kind::kOperation;
-  d.operation = packs ? RunPack : RunUnpack;
-  d.extra = static_cast<std::uint32_t>(out_.accesses.size());
-  out_.accesses.push_back(access);
-  return d.operands.dst != kNoSlot;
+  if (packs) {
+    std::copy(std::begin(slots), std::end(slots), std::begin(d.operands.src));
+    d.operands.dst = Destination(in.operands[0], alu.dst);
+    return d.operands.dst != kNoSlot;
+  }
+  d.operands.dst = slots[0];
+  d.operands.dst2 = slots[1];
+  d.operands.dst3 = slots[2];
+  d.operands.dst4 = slots[3];
+  d.operands.src[0] = Source(in.operands[1], alu.src[0]);
+  return d.operands.src[0] != kNoSlot;
 }
 
 bool Decoder::Cvta(const Instruction& in, Decoded& d) {

@@ -79,6 +79,22 @@ ParameterArray SlotTable::Array(std::uint32_t bytes) {
   return array;
 }
 
+std::uint32_t SlotTable::Scratch() {
+  if (scratch_ == kNoSlot) {
+    scratch_ = next_;
+    next_ += 2 * kSlotAlignment;
+  }
+  return scratch_;
+}
+
+std::uint32_t SlotTable::Carry() {
+  if (carry_ == kNoSlot) {
+    carry_ = next_;
+    next_ += kSlotAlignment;
+  }
+  return carry_;
+}
+
 void SlotTable::Finish(FunctionCode& code) {
   code.cleared_bytes = register_bytes_;
   code.block_bytes = std::max(next_, kSlotAlignment);

@@ -29,6 +29,10 @@ class SlotTable {
   [[nodiscard]] std::uint32_t Constant(ConstantSlot wanted);
   /// `bytes` for each lane, lane-major.
   [[nodiscard]] ParameterArray Array(std::uint32_t bytes);
+  /// A slot for results that nobody wants; wide enough for any.
+  [[nodiscard]] std::uint32_t Scratch();
+  /// The predicate that holds the carry flag.
+  [[nodiscard]] std::uint32_t Carry();
   void Finish(FunctionCode& code);
 
  private:
@@ -37,6 +41,8 @@ class SlotTable {
   std::vector<std::uint32_t> registers_;
   std::uint32_t register_bytes_ = 0;
   std::uint32_t next_ = 0;
+  std::uint32_t scratch_ = kNoSlot;
+  std::uint32_t carry_ = kNoSlot;
   std::map<Key, std::uint32_t> known_;
   std::vector<ConstantSlot> constants_;
 };

@@ -34,11 +34,6 @@ void SetPredicate(std::byte* registers, std::uint32_t slot, LaneMask value, Lane
   *p = (*p & ~mask) | (value & mask);
 }
 
-/// One element of a packed value, from or to its own register (4-byte lanes).
-std::uint64_t ElementMask(std::uint32_t width) {
-  return width == 4 ? 0xffffffffULL : (1ULL << (width * 8U)) - 1;
-}
-
 }  // namespace
 
 void Move32(std::byte* registers, const AluOperands& operands, LaneMask mask) {
@@ -67,49 +62,6 @@ bool RunUnsupported(Context& context, const Decoded& d, LaneMask on) {
 }
 
 bool RunNothing(Context& /*context*/, const Decoded& /*d*/, LaneMask /*on*/) {
-  return true;
-}
-
-bool RunPack(Context& context, const Decoded& d, LaneMask on) {
-  const Access& pieces = context.code->accesses[d.extra];
-  const std::uint64_t keep = ElementMask(pieces.width);
-  std::uint64_t whole[kWarpSize] = {};
-  for (unsigned e = 0; e < pieces.elements; ++e) {
-    const std::uint32_t* const s = Lanes<std::uint32_t>(context.registers, pieces.value[e]);
-    for (unsigned i = 0; i < kWarpSize; ++i) {
-      whole[i] |= (s[i] & keep) << (e * pieces.width * 8U);
-    }
-  }
-  for (LaneMask rest = on; rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<unsigned>(std::countr_zero(rest));
-    if (d.operands.has_dst2) {
-      Lanes<std::uint64_t>(context.registers, d.operands.dst)[i] = whole[i];
-    } else {
-      Lanes<std::uint32_t>(context.registers, d.operands.dst)[i] =
-          static_cast<std::uint32_t>(whole[i]);
-    }
-  }
-  return true;
-}
-
-bool RunUnpack(Context& context, const Decoded& d, LaneMask on) {
-  const Access& pieces = context.code->accesses[d.extra];
-  const std::uint64_t keep = ElementMask(pieces.width);
-  std::uint64_t whole[kWarpSize];
-  for (unsigned i = 0; i < kWarpSize; ++i) {
-    whole[i] = d.operands.has_dst2 ? Lanes<std::uint64_t>(context.registers, d.operands.dst)[i]
-                                   : Lanes<std::uint32_t>(context.registers, d.operands.dst)[i];
-  }
-  for (unsigned e = 0; e < pieces.elements; ++e) {
-    if (pieces.value[e] == kNoSlot) {
-      continue;
-    }
-    std::uint32_t* const t = Lanes<std::uint32_t>(context.registers, pieces.value[e]);
-    for (LaneMask rest = on; rest != 0; rest &= rest - 1) {
-      const auto i = static_cast<unsigned>(std::countr_zero(rest));
-      t[i] = static_cast<std::uint32_t>(whole[i] >> (e * pieces.width * 8U) & keep);
-    }
-  }
   return true;
 }
 

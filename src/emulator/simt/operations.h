@@ -13,9 +13,6 @@ void Move64(std::byte* registers, const AluOperands& operands, LaneMask mask);
 void Add64(std::byte* registers, const AluOperands& operands, LaneMask mask);
 [[nodiscard]] bool RunUnsupported(Context& context, const Decoded& d, LaneMask on);
 [[nodiscard]] bool RunNothing(Context& context, const Decoded& d, LaneMask on);
-/// value[] pieces <-> one wide register; Access::width is the piece's width.
-[[nodiscard]] bool RunPack(Context& context, const Decoded& d, LaneMask on);
-[[nodiscard]] bool RunUnpack(Context& context, const Decoded& d, LaneMask on);
 [[nodiscard]] bool RunClock32(Context& context, const Decoded& d, LaneMask on);
 [[nodiscard]] bool RunClock64(Context& context, const Decoded& d, LaneMask on);
 /// dst: predicate; src[0]: address; src[1]: first address of the window (64-bit constant).

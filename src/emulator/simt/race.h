@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "emulator/simt/handler.h"
@@ -29,8 +30,9 @@ class RaceDetector {
             std::uint32_t bytes);
   void Write(Context& context, const Decoded& d, const std::uint32_t* offsets, LaneMask on,
              std::uint32_t bytes);
-  /// Atomics and volatile accesses: order this warp after all earlier ones of the same words.
-  void Synchronise(Context& context, const std::uint32_t* offsets, LaneMask on, bool writes);
+  /// Atomics and volatile accesses: order this warp after all earlier releases of the same words.
+  void Acquire(const Context& context, const std::uint32_t* offsets, LaneMask on);
+  void ReleaseTo(const Context& context, const std::uint32_t* offsets, LaneMask on);
 
  private:
   static constexpr std::uint32_t kMaxWarps = 32;
@@ -44,12 +46,6 @@ class RaceDetector {
     std::uint32_t shared_readers = 0;  ///< 1 + index into read_clocks_, when several warps read
     std::uint8_t write_warp = 0;
     std::uint8_t read_warp = 0;
-    bool atomic = false;
-  };
-
-  struct WordClock {
-    std::uint32_t word = 0;
-    Clock clock{};
   };
 
   [[nodiscard]] bool Ordered(std::uint32_t warp, std::uint32_t other, std::uint32_t clock) const {
@@ -72,7 +68,7 @@ class RaceDetector {
     std::uint32_t arrived = 0;
   };
   std::array<Phase, 16> phases_{};
-  std::vector<WordClock> words_;
+  std::unordered_map<std::uint32_t, Clock> words_;
 };
 
 }  // namespace kernelpro::simt
