@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t kLineBytes = 128;
 
-/// Calls `visit(line, sectors)` for each 128-byte line of the set; lines are numbered over the whole
-/// address space so that allocations do not alias.
+/// Calls `visit(line, sectors)` for each 128-byte line of the set; lines are numbered over the
+/// whole address space so that allocations do not alias.
 template <class Visit>
 void ForEachLine(std::uint64_t first_sector, const SectorSet& set, Visit visit) {
   if (set.count == 0) {
@@ -104,7 +104,9 @@ AllocationUse* Traffic::Of(const Allocation& allocation) {
 }
 
 void Traffic::Atomic(std::uint64_t sector, std::uint32_t lanes) {
-  atomic_sectors_[sector] += lanes;
+  SectorAtomics& use = atomic_sectors_[sector];
+  use.operations += lanes;
+  ++use.requests;
 }
 
 void Traffic::StartCohort(std::uint64_t l1_bytes, std::uint64_t l2_bytes) {
@@ -155,9 +157,10 @@ std::vector<AllocationTraffic> Traffic::Summary() const {
 
 AtomicTraffic Traffic::Atomics() const {
   AtomicTraffic atomics;
-  for (const auto& [sector, operations] : atomic_sectors_) {
-    atomics.operations += operations;
-    atomics.hottest_sector_operations = std::max(atomics.hottest_sector_operations, operations);
+  for (const auto& [sector, use] : atomic_sectors_) {
+    atomics.operations += use.operations;
+    atomics.hottest_sector_operations = std::max(atomics.hottest_sector_operations, use.operations);
+    atomics.hottest_sector_requests = std::max(atomics.hottest_sector_requests, use.requests);
   }
   return atomics;
 }
