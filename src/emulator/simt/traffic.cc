@@ -132,7 +132,9 @@ std::uint32_t Traffic::Load(AllocationUse& use, std::uint64_t first_sector, cons
 void Traffic::Store(AllocationUse& use, std::uint64_t first_sector, const SectorSet& set) {
   const std::uint64_t base = use.allocation->address / 32 + first_sector;
   ForEachLine(base, set, [&](std::uint64_t line, std::uint32_t sectors) {
-    // L1 writes through and does not allocate: a line that is there stays as it is.
+    // L1 writes through, and a store takes a line of it (Volta and later fetch the rest only when
+    // it is read): streams of stores push out what loads brought in.
+    static_cast<void>(l1_.Lookup(line, 0, true));
     const std::uint32_t found = l2_.Lookup(line, sectors, true);
     use.miss_write += static_cast<std::uint64_t>(std::popcount(sectors & ~found));
   });
