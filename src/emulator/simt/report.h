@@ -50,6 +50,9 @@ struct AllocationTraffic {
 struct AtomicTraffic {
   std::uint64_t operations = 0;  ///< lane-level global atomics and reductions
   std::uint64_t hottest_sector_operations = 0;
+  /// Warp-level requests to the sector that received most of them: lanes of one request that fall
+  /// into the same sector are served together, so this is what queues.
+  std::uint64_t hottest_sector_requests = 0;
 };
 
 enum class FaultKind : std::uint8_t {
