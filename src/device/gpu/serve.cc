@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/gpu/serve.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/protocol/control.h"
+#include "device/protocol/gpu_request.h"
+
+namespace kernelpro::gpu {
+namespace {
+
+using protocol::Answer;
+using protocol::ControlKind;
+using protocol::Frame;
+
+constexpr std::size_t kChunkBytes = 1U << 20U;
+/// Requests that may pile up between calls before the runner is cut off.
+constexpr int kMostStray = 1000;
+
+/// A non-blocking stream of frames in both directions.
+class Peer {
+ public:
+  Peer(int fd, std::uint32_t payload_limit) : fd_(fd), reader_(payload_limit) {
+    ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
+  }
+
+  ~Peer() {
+    Close();
+    for (const int fd : received_) {
+      ::close(fd);
+    }
+  }
+
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_; }
+
+  [[nodiscard]] bool open() const { return fd_ >= 0; }
+
+  [[nodiscard]] bool broken() const { return reader_.broken(); }
+
+  [[nodiscard]] bool wants_write() const { return sent_ < out_.size(); }
+
+  void Close() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+      fd_ = -1;
+    }
+  }
+
+  void Push(const Frame& frame) {
+    const auto bytes = protocol::EncodeFrame(frame);
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+    Flush();
+  }
+
+  void Flush() {
+    while (open() && wants_write()) {
+      const ssize_t n = ::send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+      if (n > 0) {
+        sent_ += static_cast<std::size_t>(n);
+      } else if (errno == EAGAIN || errno == EINTR) {
+        return;
+      } else {
+        Close();
+      }
+    }
+    out_.clear();
+    sent_ = 0;
+  }
+
+  /// Reads what is there, at most one chunk. Descriptors are kept only where they are expected.
+  void Fill(bool with_descriptors) {
+    std::array<char, CMSG_SPACE(sizeof(int) * 4)> control{};
+    iovec part{chunk_.data(), chunk_.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (with_descriptors) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+    }
+    const ssize_t n = ::recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
+    if (n > 0) {
+      reader_.Feed(std::span(chunk_).first(static_cast<std::size_t>(n)));
+      KeepDescriptors(message);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+      Close();
+    }
+  }
+
+  [[nodiscard]] std::optional<Frame> Next() { return reader_.Next(); }
+
+  /// The oldest descriptor that came, or -1. The caller's to close.
+  [[nodiscard]] int TakeDescriptor() {
+    if (received_.empty()) {
+      return -1;
+    }
+    const int fd = received_.front();
+    received_.pop_front();
+    return fd;
+  }
+
+ private:
+  void KeepDescriptors(msghdr& message) {
+    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+      if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
+        continue;
+      }
+      const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (std::size_t i = 0; i < count; ++i) {
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+        received_.push_back(fd);
+      }
+    }
+  }
+
+  int fd_;
+  protocol::FrameReader reader_;
+  std::vector<std::byte> chunk_ = std::vector<std::byte>(kChunkBytes);
+  std::vector<std::byte> out_;
+  std::size_t sent_ = 0;
+  std::deque<int> received_;
+};
+
+/// The referee's buffers as this process sees them.
+struct Mapping {
+  std::byte* base = nullptr;
+  std::size_t bytes = 0;
+};
+
+class Server {
+ public:
+  Server(EmulatedGpu& gpu, int referee_fd, int runner_fd)
+      : gpu_(gpu),
+        referee_(referee_fd, protocol::kControlPayloadLimit),
+        runner_(runner_fd, protocol::kRunnerPayloadLimit) {}
+
+  ~Server() {
+    for (const auto& [address, mapping] : mappings_) {
+      ::munmap(mapping.base, mapping.bytes);
+    }
+  }
+
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  Status Run() {
+    while (referee_.open()) {
+      // A runner that does not take its answers is not asked for more.
+      const bool hear_runner = in_call_ && runner_.open() && !runner_.wants_write();
+      const short runner_events =
+          static_cast<short>((hear_runner ? POLLIN : 0) | (runner_.wants_write() ? POLLOUT : 0));
+      std::array<pollfd, 2> polls{
+          {{referee_.fd(), static_cast<short>(POLLIN | (referee_.wants_write() ? POLLOUT : 0)), 0},
+           {runner_events != 0 ? runner_.fd() : -1, runner_events, 0}}};
+      if (::poll(polls.data(), polls.size(), -1) < 0 && errno != EINTR) {
+        return Fail(ErrorCode::kIo, "emulated GPU: cannot wait for requests");
+      }
+      if (polls[0].revents != 0) {
+        referee_.Flush();
+        KP_RETURN_IF_ERROR(ServeReferee());
+      }
+      if (polls[1].revents != 0 && runner_.open()) {
+        runner_.Flush();
+        if (hear_runner) {
+          runner_.Fill(false);
+        }
+        ServeRunner();
+      }
+    }
+    return Ok();
+  }
+
+ private:
+  Status ServeReferee() {
+    if (!referee_.open()) {
+      return Ok();
+    }
+    referee_.Fill(true);
+    while (const auto frame = referee_.Next()) {
+      KP_RETURN_IF_ERROR(Obey(*frame));
+    }
+    if (referee_.broken()) {
+      return Fail(ErrorCode::kParse, "emulated GPU: the referee's stream is not understood");
+    }
+    return Ok();
+  }
+
+  void ServeRunner() {
+    // Requests of one thread come one at a time, so at most a few are waiting here.
+    while (in_call_ && !runner_.wants_write()) {
+      const auto frame = runner_.Next();
+      if (!frame) {
+        break;
+      }
+      AnswerRunner(*frame);
+    }
+    if (runner_.broken()) {
+      CutOff();
+    }
+  }
+
+  void AnswerRunner(const Frame& frame) {
+    const auto request = protocol::DecodeGpuRequest(frame);
+    if (!request) {
+      CutOff();
+      return;
+    }
+    runner_.Push(protocol::ToFrame(gpu_.Handle(*request), frame));
+  }
+
+  void CutOff() {
+    gpu_.NoteMalformed();
+    runner_.Close();
+  }
+
+  /// Whatever waits on the runner's socket before a call is open was sent between calls.
+  void RefuseStray() {
+    for (int i = 0; i < kMostStray && runner_.open() && !runner_.broken(); ++i) {
+      pollfd poll{runner_.fd(), POLLIN, 0};
+      if (::poll(&poll, 1, 0) > 0 && (poll.revents & POLLIN) != 0) {
+        runner_.Fill(false);
+      }
+      const auto frame = runner_.Next();
+      if (!frame) {
+        break;
+      }
+      runner_.Push(protocol::ToFrame(gpu_.RefuseStray(), *frame));
+    }
+    if (runner_.broken()) {
+      CutOff();
+    }
+  }
+
+  Status Obey(const Frame& frame) {
+    const auto kind = static_cast<ControlKind>(frame.kind);
+    Answer answer;
+    switch (kind) {
+      case ControlKind::kOpen: {
+        auto message = protocol::DecodeControl<protocol::OpenMessage>(frame);
+        if (!message) {
+          return NotUnderstood();
+        }
+        gpu_.SetResources(std::move(message->kernels));
+        break;
+      }
+      case ControlKind::kAllocate: {
+        const auto message = protocol::DecodeControl<protocol::AllocateMessage>(frame);
+        if (!message) {
+          return NotUnderstood();
+        }
+        answer = Allocate(*message);
+        break;
+      }
+      case ControlKind::kFree: {
+        const auto message = protocol::DecodeControl<protocol::FreeMessage>(frame);
+        if (!message) {
+          return NotUnderstood();
+        }
+        answer = Free(message->address);
+        break;
+      }
+      case ControlKind::kBeginCall: {
+        const auto message = protocol::DecodeControl<protocol::BeginCallMessage>(frame);
+        if (!message) {
+          return NotUnderstood();
+        }
+        RefuseStray();
+        gpu_.BeginCall(*message);
+        in_call_ = true;
+        break;
+      }
+      case ControlKind::kEndCall:
+        in_call_ = false;
+        referee_.Push(protocol::ToFrame(kind, frame.sequence, gpu_.EndCall()));
+        return Ok();
+      default:
+        return NotUnderstood();
+    }
+    referee_.Push(protocol::ToFrame(kind, frame.sequence, answer));
+    return Ok();
+  }
+
+  static Status NotUnderstood() {
+    return Fail(ErrorCode::kParse, "emulated GPU: a message of the referee is not understood");
+  }
+
+  Answer Allocate(const protocol::AllocateMessage& message) {
+    const int fd = referee_.TakeDescriptor();
+    if (fd < 0) {
+      return {0, "no memory came with the request for a buffer"};
+    }
+    const bool fits = message.offset <= message.mapping_bytes &&
+                      message.bytes <= message.mapping_bytes - message.offset;
+    void* const base = fits ? ::mmap(nullptr, static_cast<std::size_t>(message.mapping_bytes),
+                                     PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                            : MAP_FAILED;
+    ::close(fd);
+    if (base == MAP_FAILED) {
+      return {0, fmt::format("cannot map {} bytes of buffer '{}'", message.bytes, message.name)};
+    }
+    const Mapping mapping{static_cast<std::byte*>(base),
+                          static_cast<std::size_t>(message.mapping_bytes)};
+    const auto address = gpu_.AddBuffer(message, mapping.base + message.offset);
+    if (!address) {
+      ::munmap(mapping.base, mapping.bytes);
+      return {0, address.error().message};
+    }
+    mappings_[*address] = mapping;
+    return {*address, ""};
+  }
+
+  Answer Free(std::uint64_t address) {
+    const auto mapping = mappings_.find(address);
+    if (mapping == mappings_.end()) {
+      return {0, fmt::format("no buffer at {:#x}", address)};
+    }
+    const auto freed = gpu_.RemoveBuffer(address);
+    ::munmap(mapping->second.base, mapping->second.bytes);
+    mappings_.erase(mapping);
+    return {0, freed ? "" : freed.error().message};
+  }
+
+  EmulatedGpu& gpu_;
+  Peer referee_;
+  Peer runner_;
+  std::map<std::uint64_t, Mapping> mappings_;
+  bool in_call_ = false;
+};
+
+}  // namespace
+
+Status Serve(EmulatedGpu& gpu, int referee_fd, int runner_fd) {
+  return Server(gpu, referee_fd, runner_fd).Run();
+}
+
+}  // namespace kernelpro::gpu
