@@ -96,7 +96,7 @@ class EmulatedGpu {
                                          const LaunchShape& shape, std::string* why) const;
   [[nodiscard]] std::int32_t Run(const LoadedFunction& function, const LaunchShape& shape,
                                  const Request& request);
-  void Record(const LoadedFunction& function, simt::LaunchReport report, model::ModelledTime time);
+  void Record(EmulatedLaunch launch);
 
   // memory_operations.cc
   [[nodiscard]] Reply Malloc(const Request& request);

@@ -4,6 +4,7 @@
 #include <clang-c/Index.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -320,6 +321,10 @@ class TreeBuilder {
         }
       }
       node.children.clear();
+    }
+    if (node.kind == NodeKind::kVariable) {
+      // Clang lists the bounds of an array from the inside out.
+      std::ranges::stable_sort(node.children, {}, [](const auto& child) { return child->begin; });
     }
     if (node.kind == NodeKind::kFor) {
       FillFor(node);

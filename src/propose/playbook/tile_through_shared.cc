@@ -38,6 +38,11 @@ class Tiling {
   Tiling(const SourceModel& model, const Node& kernel) : model_(model), kernel_(kernel) {}
 
   bool Convert() {
+    const auto variables = FindAll(kernel_, NodeKind::kVariable);
+    if (FindCooperation(kernel_) != nullptr ||
+        std::ranges::any_of(variables, [](const Node* variable) { return variable->is_shared; })) {
+      return Fails("threads already work together (shared memory, barrier or shuffle)");
+    }
     return FindStatements(*Body(kernel_), true) && FindSides() && FindLaunch() && Emit();
   }
 
@@ -114,9 +119,6 @@ class Tiling {
   bool FindSides() {
     if (x_ == nullptr || y_ == nullptr) {
       return Fails("no pair of variables is the global thread index in x and in y");
-    }
-    if (FindCooperation(kernel_) != nullptr) {
-      return Fails("threads already work together");
     }
     const std::vector<Access> stores = AccessesIn(store_->child(0), model_);
     if (stores.size() != 1 || !IsGlobalMemory(stores[0])) {
