@@ -139,9 +139,9 @@ TEST_P(SpinLock, WithinAWarpDoesNotDeadlock) {
   Gpu gpu("basic");
   const auto lock = gpu.Allocate<int>(1, "lock");
   const auto value = gpu.Allocate<int>(1, "value");
-  const LaunchReport report = gpu.Run(GetParam(), {.grid = {3}, .block = {96}}, lock, value);
+  const LaunchReport report = gpu.Run(GetParam(), {.grid = {2}, .block = {64}}, lock, value);
   EXPECT_TRUE(report.faults.empty()) << Faults(report);
-  EXPECT_EQ(value[0], 3 * 96);
+  EXPECT_EQ(value[0], 2 * 64);
   EXPECT_EQ(lock[0], 0);
 }
 

@@ -265,22 +265,34 @@ void Machine::RunSample() {
   report.sampled = report.ctas_executed < total;
 }
 
-void Machine::Finish() {
-  const FunctionCode& code = *kernel->functions[0];
-  FunctionState& state = functions[0];
-  report.instructions = state.instructions;
-  report.instructions.pop_back();
+namespace {
+
+/// Executions are counted by segment: every instruction of it gets its segment's count.
+std::vector<InstructionCounters> Collect(const FunctionCode& code, const FunctionState& state) {
+  std::vector<InstructionCounters> all = state.instructions;
+  all.pop_back();  // the exit that the decoder added
   for (std::size_t s = 0; s < code.segments.size(); ++s) {
     for (std::uint32_t i = code.segments[s].begin; i < code.segments[s].end; ++i) {
       const Decoded& d = code.code[i];
-      if (d.instruction >= report.instructions.size()) {
+      if (d.instruction >= all.size()) {
         continue;
       }
-      InstructionCounters& n = report.instructions[d.instruction];
+      InstructionCounters& n = all[d.instruction];
       n.warps = state.segments[s].warps;
       n.lanes = state.segments[s].lanes;
       n.lanes_on = d.guard == kNoSlot ? n.lanes : n.lanes_on;
     }
+  }
+  return all;
+}
+
+}  // namespace
+
+void Machine::Finish() {
+  report.instructions = Collect(*kernel->functions[0], functions[0]);
+  for (std::size_t f = 1; f < functions.size(); ++f) {
+    report.called.push_back(CalledFunction{kernel->functions[f]->function->name,
+                                           Collect(*kernel->functions[f], functions[f])});
   }
   report.allocations = traffic.Summary();
   report.atomics = traffic.Atomics();
