@@ -11,6 +11,7 @@
 namespace kernelpro::playbook {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -392,6 +393,13 @@ TEST(FloatLiterals, GoldenAndDeclines) {
               HasSubstr("  float d = a[0];\n  c[0] = 1.0f / sqrtf(d + 1e-5f);"));
   EXPECT_THAT(Result(answer, "float_literals(literals)"),
               HasSubstr("  double d = a[0];\n  c[0] = 1.0f / sqrtf(d + 1e-5f);"));
+  const std::string squares = Program(
+      "__global__ void K(const float* a, float* c) { c[0] = pow(a[0] - 1.0, 2.0) + pow(a[1], 3); "
+      "}\n",
+      "  K<<<1, 32, 0, stream>>>(args->a, args->c);");
+  EXPECT_THAT(Result(Ask(squares, {MakeFinding("cmp.fp64", 0.5, 0.5)}), "float_literals(all)"),
+              AllOf(HasSubstr("__device__ inline float Square(float value)"),
+                    HasSubstr("c[0] = Square(a[0] - 1.0f) + powf(a[1], 3);")));
   Task strict = SmallTask();
   strict.policy.lowest_precision = "fp64";
   EXPECT_THAT(WhyNot(Ask(SharedPlaybook(), strict, before), "float_literals"),
