@@ -5,7 +5,9 @@
 add_library(kp_options INTERFACE)
 target_compile_features(kp_options INTERFACE cxx_std_20)
 target_include_directories(kp_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
-target_compile_options(kp_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor)
+target_compile_options(kp_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor
+                       # Designated initialisers that leave defaults in place are the style here.
+                       -Wno-missing-field-initializers)
 if(KP_WERROR)
   target_compile_options(kp_options INTERFACE -Werror)
 endif()

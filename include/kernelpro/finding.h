@@ -24,6 +24,7 @@ struct Finding {
   double severity = 0;      ///< 0..1
   double bound = 0;         ///< fraction of the kernel's time that could go at most
   double confidence = 0.5;  ///< 0..1
+  double time_share = 1;    ///< of the kernel in the whole call; ranking weighs by it
   std::string file;         ///< where, when known
   std::uint32_t line = 0;
   std::string seen;                   ///< 2-4 figures with their targets
@@ -42,10 +43,18 @@ struct Suppressed {
   std::string why;
 };
 
+/// A tool that the classes call for and whose metrics were not collected.
+struct NotRun {
+  std::string id;
+  std::string kernel;
+  std::vector<std::string> missing;
+};
+
 struct Diagnosis {
   std::vector<ClassMembership> classes;  ///< of the dominant kernel, largest first
   std::vector<Finding> findings;         ///< ranked; the first is the primary one
   std::vector<Suppressed> suppressed;
+  std::vector<NotRun> not_run;
   std::vector<std::string> fine;  ///< what is good and should stay
   double floor_us = 0;            ///< 0 when the task's needs are unknown
 };

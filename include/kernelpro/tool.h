@@ -20,7 +20,11 @@ struct Hardware {
   double dram_peak_bytes_per_s = 0;
   double l2_bytes_per_s = 0;
   double fp32_flops_per_s = 0, fp64_flops_per_s = 0;
-  std::uint32_t warps_per_sm = 0;
+  std::uint32_t warps_per_sm = 0, ctas_per_sm = 32, registers_per_sm = 65536;
+  double shared_per_sm_bytes = 228.0 * 1024;
+  double cta_launches_per_s = 0;  ///< chip wide
+  double dram_latency_s = 0;
+  double fp32_lanes = 128, int_lanes = 64, fp64_lanes = 64, sfu_lanes = 16;  ///< per SM per cycle
 };
 
 /// Utilisations of elapsed time, 0..1 (docs/tools.md section "Utilisations"); absent when unknown.
@@ -44,7 +48,8 @@ class Tool {
   [[nodiscard]] virtual std::string_view title() const = 0;
   /// Classes that call for it; empty: always run.
   [[nodiscard]] virtual std::vector<std::string_view> classes() const = 0;
-  /// Metrics it needs. When one is missing the tool is not run and that is reported.
+  /// Metrics it needs; "a|b" is met by either. When one is missing the tool is not run and that is
+  /// reported.
   [[nodiscard]] virtual std::vector<std::string_view> metrics() const = 0;
   /// Nothing when the trigger does not fire.
   [[nodiscard]] virtual std::optional<Finding> Examine(const ToolInput& input) const = 0;

@@ -86,12 +86,14 @@ inline Status Ok() {
 
 #define KP_CONCAT_(a, b) a##b
 #define KP_CONCAT(a, b) KP_CONCAT_(a, b)
-#define KP_RETURN_IF_ERROR(expr)               \
-  do {                                         \
-    if (auto kp_status = (expr); !kp_status) { \
-      return std::move(kp_status).error();     \
-    }                                          \
+// __COUNTER__, not __LINE__: a lambda inside the expression may use these macros again.
+#define KP_RETURN_IF_ERROR_(tmp, expr) \
+  do {                                 \
+    if (auto tmp = (expr); !tmp) {     \
+      return std::move(tmp).error();   \
+    }                                  \
   } while (false)
+#define KP_RETURN_IF_ERROR(expr) KP_RETURN_IF_ERROR_(KP_CONCAT(kp_status_, __COUNTER__), expr)
 #define KP_ASSIGN_OR_RETURN_(tmp, lhs, expr) \
   auto tmp = (expr);                         \
   if (!tmp) {                                \
@@ -99,4 +101,4 @@ inline Status Ok() {
   }                                          \
   lhs = std::move(tmp).value()
 #define KP_ASSIGN_OR_RETURN(lhs, expr) \
-  KP_ASSIGN_OR_RETURN_(KP_CONCAT(kp_result_, __LINE__), lhs, expr)
+  KP_ASSIGN_OR_RETURN_(KP_CONCAT(kp_result_, __COUNTER__), lhs, expr)

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "emulator/model/model.h"
 #include "emulator/simt/report.h"
+#include "kernelpro/tool.h"
 
 namespace kernelpro {
 
@@ -25,6 +26,8 @@ struct DeviceInfo {
   std::string arch;      ///< "sm_90"
   bool emulated = true;  ///< times are modelled, counters counted
   bool calibrated = false;
+  std::uint64_t l2_bytes = 0;
+  Hardware hardware;  ///< peak and achievable rates, for floors and diagnosis
 };
 
 /// Who did what in one emulated kernel launch.
@@ -89,9 +92,12 @@ struct CallOutcome {
   std::string cuda_error_name;  ///< "cudaErrorInvalidConfiguration"
   std::string reason;  ///< a sentence for a person when end != kReturned or cuda_error != 0
   std::vector<EmulatedLaunch> launches;
-  std::vector<simt::Fault> faults;  ///< of all launches, fatal first
+  std::uint64_t launches_left_out = 0;  ///< beyond 2,000 a call; their time is in device_us
+  std::vector<simt::Fault> faults;      ///< of all launches, fatal first
   double device_us = 0;  ///< sum over the launches of the call, on the device's own clock
-  std::string printed;   ///< candidate's stdout and stderr, at most 64 KiB
+  /// Copies between host and device inside the call: work that may have moved to the host.
+  std::uint64_t host_to_device_bytes = 0, device_to_host_bytes = 0;
+  std::string printed;  ///< candidate's and its kernels' output, printable, at most 64 KiB
 };
 
 /// One candidate loaded on a device: owns its runner process. Not thread safe. After an end other

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -22,16 +23,16 @@ struct EvaluatorOptions {
   /// either way.
   std::optional<std::uint64_t> seed;
   std::chrono::milliseconds call_limit{20'000};
+  std::filesystem::path cache_folder;  ///< where the compiled reference is kept
 };
 
 /// The referee: owns seeds, inputs, expected outputs, clock and verdict for one task on one device.
 /// Expected outputs are computed once per (workload, seed) and kept. Not thread safe.
 class Evaluator {
  public:
-  /// Compiles the reference and proves that it runs. kParse or kToolFailed: the reference does not
-  /// compile, with the first diagnostic.
+  /// Compiles the reference and proves that it runs. kInvalidArgument: the reference does not
+  /// compile, with the first diagnostic. kToolFailed: it crashes or does not end.
   [[nodiscard]] static Result<std::unique_ptr<Evaluator>> Create(const Task& task, Device& device,
-                                                                 Toolchain& toolchain,
                                                                  const EvaluatorOptions& options);
   virtual ~Evaluator() = default;
   /// Never an Error for what the candidate does; that is the verdict.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,11 +19,15 @@ enum class DType : std::uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU32
 [[nodiscard]] std::string_view Name(DType dtype);
 /// The C++ type of an element in kernelpro_task.h: "float", "__half", "int64_t", ...
 [[nodiscard]] std::string_view CudaType(DType dtype);
+/// "f32" -> kF32; the words of task.toml.
+[[nodiscard]] std::optional<DType> ParseDType(std::string_view name);
+[[nodiscard]] bool IsFloat(DType dtype);
 
 enum class Role : std::uint8_t { kInput, kOutput };
 
 /// How an input is filled. Values are made from the evaluation's secret seed, never from the task.
 struct Fill {
+  /// kUniform: real numbers in [a, b). kIntegers: whole numbers a..b, both included.
   enum class Kind : std::uint8_t { kNormal, kUniform, kIntegers, kZeros, kOnes };
   Kind kind = Kind::kNormal;
   double a = 0;  ///< mean | low
@@ -77,13 +82,16 @@ struct Task {
   Policy policy;
   std::string flops;                ///< expression over the axes
   std::string compulsory_bytes;     ///< expression over the axes; empty: inputs once + outputs once
-  std::filesystem::path reference;  ///< reference.cc
+  std::filesystem::path reference;  ///< <folder>/reference.cc
   std::filesystem::path seed;       ///< seed.cu, empty when the task has none
 };
 
 /// Reads and checks <folder>/task.toml. Errors name file and line and show the line
-/// (kParse, kInvalidArgument) or say what is missing (kNotFound).
+/// (kParse, kInvalidArgument) or say what is missing (kNotFound). The format: src/task/README.md.
 [[nodiscard]] Result<Task> LoadTask(const std::filesystem::path& folder);
+
+/// The same from text; `reference` and `seed` stay empty and no file is looked at.
+[[nodiscard]] Result<Task> ParseTask(std::string_view toml, std::string_view shown_path);
 
 /// Value of an arithmetic expression over axes: + - * / % ( ), integers and decimals, min, max,
 /// ceil_div. `context` names the field for the error message.
@@ -114,6 +122,10 @@ struct ArgsLayout {
 /// Axes and scalars written, pointers zero.
 [[nodiscard]] Result<std::vector<std::byte>> TaskArgsImage(const Task& task,
                                                            const AxisValues& axes);
+/// The same for ReferenceArgs, where scalars of float types are double.
+[[nodiscard]] ArgsLayout ReferenceArgsLayout(const Task& task);
+[[nodiscard]] Result<std::vector<std::byte>> ReferenceArgsImage(const Task& task,
+                                                                const AxisValues& axes);
 
 /// The text of kernelpro_task.h for candidates, and of kernelpro_reference.h for the reference:
 /// there tensors of float types are `const double*` (inputs) and `double*` (outputs).

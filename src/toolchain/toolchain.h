@@ -28,7 +28,7 @@ struct Diagnostic {
 struct KernelFigures {
   std::uint32_t registers = 0;
   std::uint64_t shared_bytes = 0;  ///< static
-  std::uint64_t stack_bytes = 0;
+  std::uint64_t stack_bytes = 0;   ///< of the kernel and what it calls where ptxas says so
   std::uint64_t spill_store_bytes = 0, spill_load_bytes = 0;
   std::uint64_t constant_bytes = 0;
   std::uint32_t barriers = 0;
@@ -42,8 +42,8 @@ struct Build {
   std::filesystem::path ptx;      ///< with -lineinfo
   std::filesystem::path cubin;
   std::map<std::string, KernelFigures> kernels;
-  std::vector<Diagnostic> diagnostics;  ///< warnings
-  std::chrono::milliseconds elapsed{0};
+  std::vector<Diagnostic> diagnostics;   ///< warnings
+  std::chrono::milliseconds elapsed{0};  ///< of the compilation, also when it was an earlier one
   bool from_cache = false;
 };
 
@@ -70,7 +70,10 @@ struct BuildRequest {
 
 struct ToolchainLimits {
   std::chrono::milliseconds wall{60'000};
-  std::uint64_t memory_bytes = 6ULL << 30U;
+  std::uint64_t memory_bytes = 6ULL << 30U;  ///< address space of each compiler process
+  /// Above this the least recently used entries go, when a Toolchain is made and every 256 builds;
+  /// entries used within the last day stay, so the builds of a running search do.
+  std::uint64_t cache_bytes = 4ULL << 30U;
 };
 
 /// nvcc behind a content-hash cache. Safe to use from several threads and processes on one cache.
@@ -86,5 +89,19 @@ class Toolchain {
   [[nodiscard]] virtual std::string version() const = 0;  ///< "nvcc 13.0.88"
   [[nodiscard]] virtual std::filesystem::path nvcc() const = 0;
 };
+
+/// The trusted side: a task's reference.cc, for the referee to load.
+struct ReferenceRequest {
+  std::string source;
+  std::string header;                      ///< text of kernelpro_reference.h
+  std::string file_name = "reference.cc";  ///< shown in diagnostics
+};
+
+/// Compiles a reference with g++ from PATH into a shared library, through the same kind of cache.
+/// Of the Build only key, library, diagnostics, elapsed and from_cache are set.
+[[nodiscard]] Result<BuildOutcome> CompileReference(const ReferenceRequest& request,
+                                                    const std::filesystem::path& cache_folder,
+                                                    const ToolchainLimits& limits,
+                                                    const std::stop_token& stop);
 
 }  // namespace kernelpro

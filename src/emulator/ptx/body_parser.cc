@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>
@@ -208,8 +208,6 @@ Status BodyParser::ParseLabel(std::string_view name, std::uint32_t line) {
               .index = static_cast<std::uint32_t>(target_lists_.size())};
   } else if (is_prototype) {
     symbol.kind = Symbol::Kind::kPrototype;
-  } else {
-    highest_label_ = symbol.index;
   }
   if (!symbols_.Declare(name, symbol)) {
     return Redeclared(name, line);
@@ -336,6 +334,9 @@ Status BodyParser::CloseScope() {
 }
 
 Status BodyParser::Settle(const LabelReference& reference, const Symbol& symbol) {
+  if (symbol.kind == Symbol::Kind::kLabel) {
+    highest_target_ = std::max(highest_target_, symbol.index);
+  }
   if (reference.in_target_list && symbol.kind == Symbol::Kind::kLabel) {
     target_lists_[reference.holder][reference.operand] = symbol.index;
     return Ok();
@@ -371,7 +372,7 @@ Status BodyParser::FillTargetLists() {
 
 void BodyParser::EndWithReturn() {
   const std::size_t size = function_.body.size();
-  if (size > 0 && highest_label_ < size && AlwaysLeaves(function_.body.back())) {
+  if (size > 0 && highest_target_ < size && AlwaysLeaves(function_.body.back())) {
     return;
   }
   Instruction end;

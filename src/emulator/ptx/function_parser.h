@@ -60,7 +60,7 @@ class BodyParser {
   SymbolTable symbols_;
   OperandParser operands_;
   std::uint32_t slot_end_ = 0;
-  std::uint32_t highest_label_ = 0;
+  std::uint32_t highest_target_ = 0;
   std::vector<std::vector<std::uint32_t>> target_lists_;
   /// (instruction, list): copied once every label is known.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> indexed_branches_;

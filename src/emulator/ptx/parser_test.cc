@@ -233,6 +233,7 @@ TEST(Parser, EveryBodyEndsInAReturn) {
   EXPECT_EQ(ParseBody("").body.at(0).opcode, "ret");
   EXPECT_EQ(ParseBody("ret;").body.size(), 1U);
   EXPECT_EQ(ParseBody("@%p1 ret;").body.size(), 2U);
+  EXPECT_EQ(ParseBody("ret; $L__func_end0:").body.size(), 1U) << "nobody goes there";
   const Function f = ParseBody("@%p1 bra END; exit; END:");
   ASSERT_EQ(f.body.size(), 3U);
   EXPECT_EQ(f.body[0].operands[0].target, 2U);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "commands.h"
+#include "report/json.h"
+#include "search/record.h"
+#include "setup.h"
+
+namespace kernelpro::app {
+namespace {
+
+struct Check {
+  std::string name;
+  bool ok = false;
+  bool needed = true;  ///< an optional thing that is absent does not fail the whole
+  std::string detail;
+};
+
+Check CheckToolchain() {
+  const auto toolchain = FindToolchain();
+  return {"nvcc", toolchain.ok(), true,
+          toolchain
+              ? fmt::format("{} at {}", (*toolchain)->version(), (*toolchain)->nvcc().string())
+              : toolchain.error().message};
+}
+
+Check CheckCompiles() {
+  const auto toolchain = FindToolchain();
+  if (!toolchain) {
+    return {"compile a kernel", false, true, "nvcc is missing"};
+  }
+  BuildRequest request;
+  request.source = "extern \"C\" __global__ void k(float* x) { x[threadIdx.x] = 1; }\n";
+  const auto built = (*toolchain)->Compile(request, {});
+  if (!built) {
+    return {"compile a kernel", false, true, built.error().message};
+  }
+  const bool ok = built->build.has_value();
+  return {"compile a kernel", ok, true, ok ? "works" : built->failure->log.substr(0, 400)};
+}
+
+Check CheckDevice(const char* choice, bool needed) {
+  const auto device = OpenDevice(choice);
+  return {fmt::format("device {}", choice), device.ok(), needed,
+          device ? (*device)->info().title : device.error().message};
+}
+
+Check CheckProgram(const char* name) {
+  const std::filesystem::path path = ExecutableFolder() / name;
+  const bool ok = std::filesystem::exists(path);
+  return {name, ok, true,
+          ok ? path.string() : fmt::format("{} is not there: rebuild", path.string())};
+}
+
+}  // namespace
+
+int Doctor(const PlainOptions& options) {
+  const std::vector<Check> checks = {CheckToolchain(),
+                                     CheckCompiles(),
+                                     CheckDevice("emulator", true),
+                                     CheckDevice("cuda", false),
+                                     CheckProgram("kernelpro-runner"),
+                                     CheckProgram("kernelpro-emulated-gpu"),
+                                     CheckProgram("kernelpro-reference")};
+  bool healthy = true;
+  report::Json json = report::Json::array();
+  for (const Check& check : checks) {
+    healthy = healthy && (check.ok || !check.needed);
+    if (options.json) {
+      json.push_back({{"name", check.name},
+                      {"ok", check.ok},
+                      {"needed", check.needed},
+                      {"detail", check.detail}});
+    } else {
+      fmt::print("{:<8} {:<24} {}\n",
+                 check.ok       ? "ok"
+                 : check.needed ? "MISSING"
+                                : "absent",
+                 check.name, check.detail);
+    }
+  }
+  if (options.json) {
+    fmt::print("{}\n", search::Dump({{"healthy", healthy}, {"checks", std::move(json)}}));
+  }
+  return healthy ? 0 : 3;
+}
+
+}  // namespace kernelpro::app

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "commands.h"
+#include "diagnose/diagnose.h"
+#include "propose/playbook/playbook.h"
+#include "report/diff.h"
+#include "report/json.h"
+#include "report/progress.h"
+#include "report/text.h"
+#include "search/driver.h"
+#include "search/record.h"
+#include "search/workbench.h"
+#include "setup.h"
+
+namespace kernelpro::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a run was started with; kept in the run, so that --resume needs nothing else.
+struct Plan {
+  std::string device, proposer, search;
+  std::uint64_t search_seed = 1;
+  std::uint64_t input_seed = 0;
+};
+
+fs::path DefaultRunFolder(const std::string& task, std::int64_t now) {
+  return fs::path("kernelpro-runs") /
+         fmt::format("{}-{:%Y%m%d-%H%M%S}", task, fmt::localtime(static_cast<std::time_t>(now)));
+}
+
+Status CopyTask(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::create_directories(to, error);
+  for (const char* name : {"task.toml", "reference.cc", "seed.cu"}) {
+    if (!error && fs::exists(from / name)) {
+      fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, error);
+    }
+  }
+  if (error) {
+    return Fail(ErrorCode::kIo,
+                fmt::format("cannot copy the task to {}: {}", to.string(), error.message()));
+  }
+  return Ok();
+}
+
+Result<Plan> NewPlan(const OptimizeOptions& options) {
+  Plan plan{options.device, options.proposer, options.search, options.seed.value_or(1), 0};
+  if (options.seed) {
+    plan.input_seed = Rng(*options.seed).Fork(0x696e70757473ULL).Next();
+  } else {
+    KP_ASSIGN_OR_RETURN(plan.input_seed, SecretSeed());
+  }
+  return plan;
+}
+
+Result<std::unique_ptr<store::RunStore>> StartRun(const OptimizeOptions& options, const Plan& plan,
+                                                  const Task& task, const DeviceInfo& device) {
+  const fs::path folder =
+      options.run.empty() ? DefaultRunFolder(task.name, SystemClock().UnixSeconds()) : options.run;
+  KP_ASSIGN_OR_RETURN(
+      std::unique_ptr<store::RunStore> store,
+      store::RunStore::Create(folder, {{"task", task.name},
+                                       {"device", device.id},
+                                       {"proposer", plan.proposer},
+                                       {"search", plan.search},
+                                       {"search_seed", std::to_string(plan.search_seed)},
+                                       {"input_seed", std::to_string(plan.input_seed)},
+                                       {"version", KP_VERSION}}));
+  KP_RETURN_IF_ERROR(CopyTask(task.folder, folder / "task"));
+  return store;
+}
+
+std::uint64_t ParseSeed(const std::string& text) {
+  return std::strtoull(text.c_str(), nullptr, 10);  // Written by us with to_string.
+}
+
+Result<Plan> StoredPlan(const store::RunStore& store) {
+  Plan plan;
+  for (const auto& [name, field] :
+       {std::pair("device", &plan.device), std::pair("proposer", &plan.proposer),
+        std::pair("search", &plan.search)}) {
+    const std::optional<std::string> value = store.Fact(name);
+    if (!value) {
+      return Fail(ErrorCode::kInvalidArgument, fmt::format("{} is damaged: it does not say its {}",
+                                                           store.folder().string(), name));
+    }
+    *field = *value;
+  }
+  plan.search_seed = ParseSeed(store.Fact("search_seed").value_or("1"));
+  plan.input_seed = ParseSeed(store.Fact("input_seed").value_or("0"));
+  return plan;
+}
+
+/// The best kernel and what changed, as files beside the database.
+Status WriteResults(const fs::path& folder, const search::SearchResult& result,
+                    const std::string& text) {
+  KP_RETURN_IF_ERROR(WriteFileAtomically(folder / "best.cu", result.best.source));
+  KP_RETURN_IF_ERROR(WriteFileAtomically(
+      folder / "best.diff",
+      report::UnifiedDiff(result.root.source, result.best.source, "seed.cu", "best.cu")));
+  return WriteFileAtomically(folder / "result.txt", text);
+}
+
+struct Parts {
+  Plan plan;
+  std::unique_ptr<Bench> bench;
+  std::unique_ptr<store::RunStore> store;
+};
+
+Result<Parts> Open(const OptimizeOptions& options) {
+  Parts parts;
+  if (!options.resume.empty()) {
+    KP_ASSIGN_OR_RETURN(parts.store, store::RunStore::Open(options.resume));
+    KP_ASSIGN_OR_RETURN(parts.plan, StoredPlan(*parts.store));
+    KP_ASSIGN_OR_RETURN(
+        parts.bench, OpenBench(options.resume / "task", parts.plan.device, parts.plan.input_seed));
+    return parts;
+  }
+  KP_ASSIGN_OR_RETURN(parts.plan, NewPlan(options));
+  KP_ASSIGN_OR_RETURN(parts.bench,
+                      OpenBench(options.task, parts.plan.device, parts.plan.input_seed));
+  if (parts.bench->task.seed.empty()) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} has no seed.cu: the playbook proposer changes a kernel and needs one "
+                    "to start from",
+                    options.task.string()));
+  }
+  KP_ASSIGN_OR_RETURN(
+      parts.store, StartRun(options, parts.plan, parts.bench->task, parts.bench->device->info()));
+  return parts;
+}
+
+Result<search::SearchResult> Search(const OptimizeOptions& options, Parts& parts,
+                                    search::ProgressObserver& observer,
+                                    const std::stop_token& stop) {
+  if (parts.plan.proposer != "playbook") {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("there is no proposer '{}'; choose from playbook", parts.plan.proposer));
+  }
+  KP_ASSIGN_OR_RETURN(const std::unique_ptr<search::Policy> policy,
+                      search::MakePolicy(parts.plan.search));
+  const std::unique_ptr<Proposer> proposer =
+      MakePlaybook({.cuda_include_folder =
+                        parts.bench->toolchain->nvcc().parent_path().parent_path() / "include"});
+  Candidate seed;
+  KP_ASSIGN_OR_RETURN(seed.source, ReadSource(parts.bench->task.seed));
+  search::Workbench workbench(parts.bench->task, *parts.bench->device, *parts.bench->toolchain,
+                              *parts.bench->evaluator, parts.bench->spec);
+  const SystemClock clock;
+  return search::RunSearch(
+      {parts.bench->task, *parts.store, workbench, *proposer, *policy, clock, observer}, seed,
+      {.evaluations = options.evaluations,
+       .time = std::chrono::milliseconds(static_cast<std::int64_t>(options.minutes * 60000)),
+       .seed = parts.plan.search_seed},
+      stop);
+}
+
+Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
+  if (options.task.empty() == options.resume.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "give either a TASK folder to start a run or --resume DIR to continue one");
+  }
+  KP_ASSIGN_OR_RETURN(Parts parts, Open(options));
+  report::TerminalProgress progress(stderr);
+  Result<search::SearchResult> searched = Search(options, parts, progress, stop);
+  progress.Finish();
+  if (!searched) {
+    return std::move(searched).error();
+  }
+  const search::SearchResult& result = *searched;
+  const fs::path folder = parts.store->folder();
+  if (!result.root.done) {
+    return Fail(
+        ErrorCode::kCancelled,
+        fmt::format("stopped before the seed was evaluated; continue with: kernelpro optimize "
+                    "--resume {}",
+                    folder.string()));
+  }
+  KP_ASSIGN_OR_RETURN(const std::vector<store::NodeRecord> nodes, parts.store->Nodes());
+  const std::string text = report::SearchText(result, report::PathTo(nodes, result.best.id),
+                                              parts.bench->task.name, parts.bench->device->info());
+  KP_RETURN_IF_ERROR(WriteResults(folder, result, text));
+  if (options.json) {
+    report::Json json =
+        report::SearchJson(result, parts.bench->task.name, parts.bench->device->info());
+    json["run"] = folder.string();
+    fmt::print("{}\n", search::Dump(json));
+  } else {
+    fmt::print("{}\nrun          {}\nbest kernel  {}\n", text, folder.string(),
+               (folder / "best.cu").string());
+    if (result.stopped != search::Stopped::kExhausted) {
+      fmt::print("continue     kernelpro optimize --resume {} --evaluations {}\n", folder.string(),
+                 result.evaluated + 40);
+    }
+  }
+  return result.stopped == search::Stopped::kRequested ? 1 : 0;
+}
+
+}  // namespace
+
+int Optimize(const OptimizeOptions& options) {
+  const Interrupt interrupt;
+  const Result<int> code = Run(options, interrupt.token());
+  return code ? *code : Complain(code.error(), options.json);
+}
+
+}  // namespace kernelpro::app

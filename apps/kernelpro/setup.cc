@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "setup.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace kernelpro::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+int ExitCode(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kNotFound:
+    case ErrorCode::kParse:
+      return 2;
+    case ErrorCode::kUnavailable:
+      return 3;
+    case ErrorCode::kTimeout:
+    case ErrorCode::kCancelled:
+    case ErrorCode::kIo:
+    case ErrorCode::kToolFailed:
+    case ErrorCode::kInternal:
+      return 1;
+  }
+  return 1;
+}
+
+sigset_t StopSignals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGINT);
+  ::sigaddset(&set, SIGTERM);
+  ::sigaddset(&set, SIGUSR1);  // How the destructor wakes the waiting thread.
+  return set;
+}
+
+const char* Environment(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets variables here
+}
+
+fs::path CacheFolder() {
+  if (const char* folder = Environment("KERNELPRO_CACHE"); folder != nullptr && *folder != '\0') {
+    return folder;
+  }
+  if (const char* folder = Environment("XDG_CACHE_HOME"); folder != nullptr && *folder != '\0') {
+    return fs::path(folder) / "kernelpro";
+  }
+  const char* const home = Environment("HOME");
+  return home != nullptr ? fs::path(home) / ".cache" / "kernelpro"
+                         : fs::temp_directory_path() / "kernelpro-cache";
+}
+
+}  // namespace
+
+int Complain(const Error& error, bool json) {
+  const std::string message = Printable(error.message, 20000);
+  if (json) {
+    const nlohmann::ordered_json object = {{"error", message}};
+    fmt::print("{}\n", object.dump());
+  }
+  fmt::print(stderr, "kernelpro: {}\n", message);
+  return ExitCode(error.code);
+}
+
+Interrupt::Interrupt() {
+  const sigset_t set = StopSignals();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  thread_ = std::jthread([this](const std::stop_token& ended) {
+    const sigset_t waited = StopSignals();
+    int signal = 0;
+    while (::sigwait(&waited, &signal) == 0 && !ended.stop_requested()) {
+      if (signal == SIGUSR1) {
+        continue;
+      }
+      if (source_.stop_requested()) {
+        ::_exit(130);  // Children die with us: see process/.
+      }
+      fmt::print(stderr, "\nstopping; interrupt once more to end at once\n");
+      source_.request_stop();
+    }
+  });
+}
+
+Interrupt::~Interrupt() {
+  thread_.request_stop();
+  ::pthread_kill(thread_.native_handle(), SIGUSR1);
+}
+
+Result<std::unique_ptr<Toolchain>> FindToolchain() {
+  return Toolchain::Find(CacheFolder());
+}
+
+Result<std::unique_ptr<Bench>> OpenBench(const fs::path& task, const std::string& device,
+                                         std::optional<std::uint64_t> input_seed) {
+  auto bench = std::make_unique<Bench>();
+  if (task.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "no task given: name a folder with a task.toml, for example examples/tasks/matmul");
+  }
+  KP_ASSIGN_OR_RETURN(bench->task, LoadTask(task));
+  KP_ASSIGN_OR_RETURN(bench->device, OpenDevice(device));
+  KP_ASSIGN_OR_RETURN(bench->spec, model::LoadSpec(GpuOf(bench->device->info())));
+  KP_ASSIGN_OR_RETURN(bench->toolchain, FindToolchain());
+  EvaluatorOptions options;
+  options.seed = input_seed;
+  KP_ASSIGN_OR_RETURN(bench->evaluator, Evaluator::Create(bench->task, *bench->device, options));
+  return bench;
+}
+
+Result<std::string> ReadSource(const fs::path& path) {
+  KP_ASSIGN_OR_RETURN(std::string source, ReadFile(path, 4U << 20U));
+  if (source.find('\0') != std::string::npos) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} is not a source file: it holds binary data", path.string()));
+  }
+  return source;
+}
+
+std::string GpuOf(const DeviceInfo& info) {
+  return info.id.substr(info.id.find(':') + 1);
+}
+
+}  // namespace kernelpro::app

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernelpro/finding.h"
+#include "kernelpro/profile.h"
+#include "kernelpro/tool.h"
+#include "profile/metric_names.h"
+
+namespace kernelpro::diagnose {
+namespace {
+
+/// A kernel below this share of the call is not judged by the whole task's needs.
+constexpr double kDominantShare = 0.6;
+
+Access AccessOf(const KernelProfile& kernel, std::string_view requests, std::string_view sectors,
+                std::string_view bytes_per_sector) {
+  return {.requests = Get(kernel, requests),
+          .sectors = Get(kernel, sectors),
+          .bytes_per_sector = std::clamp(kernel.Value(bytes_per_sector).value_or(32.0), 0.0, 32.0)};
+}
+
+/// The least cycles of the L1 data stage: one a request, and one for each 128 bytes asked for.
+double IdealWavefronts(const Access& access) {
+  const double sectors = access.sectors * access.bytes_per_sector / 32;
+  return std::max(access.requests, sectors / 4);
+}
+
+}  // namespace
+
+double Get(const KernelProfile& kernel, std::string_view metric) {
+  return kernel.Value(metric).value_or(0);
+}
+
+double Get(const LineMetrics& line, std::string_view metric) {
+  const auto found = line.metrics.find(std::string(metric));
+  return found == line.metrics.end() ? 0 : found->second.value;
+}
+
+Access Loads(const KernelProfile& kernel) {
+  return AccessOf(kernel, metric::kLoadRequests, metric::kLoadSectors, metric::kLoadBytesPerSector);
+}
+
+Access Stores(const KernelProfile& kernel) {
+  return AccessOf(kernel, metric::kStoreRequests, metric::kStoreSectors,
+                  metric::kStoreBytesPerSector);
+}
+
+ScatterShares Scatter(const ToolInput& input) {
+  const KernelProfile& kernel = input.kernel;
+  const Access load = Loads(kernel);
+  const Access store = Stores(kernel);
+  ScatterShares result;
+  const double sectors = load.sectors + store.sectors;
+  if (sectors <= 0) {
+    return result;
+  }
+  result.l2 = (load.sectors * load.Waste() + store.sectors * store.Waste()) / sectors;
+  const Wavefronts wavefronts = WavefrontsOf(kernel);
+  const double global = wavefronts.all - wavefronts.shared;
+  result.l1 = result.l2;
+  if (global > 0) {
+    result.l1 = std::max(0.0, 1 - (IdealWavefronts(load) + IdealWavefronts(store)) / global);
+    // Shares are of all work on the resource, shared memory included.
+    result.l1 *= global / wavefronts.all;
+  }
+  const double bytes = DramBytes(kernel);
+  const std::optional<double> needed = TaskFigure(input, "compulsory_bytes");
+  if (needed && bytes > 0) {
+    result.dram = std::max(0.0, 1 - *needed / bytes);
+  } else if (const auto l1_hit = kernel.Value(metric::kL1HitPct); l1_hit) {
+    const double l2_hit = Get(kernel, metric::kL2HitPct) / 100;
+    result.dram = result.l2 * (1 - *l1_hit / 100) * (1 - l2_hit);
+  }
+  return result;
+}
+
+Wavefronts WavefrontsOf(const KernelProfile& kernel) {
+  Wavefronts w;
+  w.shared =
+      Get(kernel, metric::kSharedLoadWavefronts) + Get(kernel, metric::kSharedStoreWavefronts);
+  w.conflicts =
+      Get(kernel, metric::kSharedLoadConflicts) + Get(kernel, metric::kSharedStoreConflicts);
+  w.all = std::max(w.shared, Get(kernel, metric::kL1Wavefronts));
+  return w;
+}
+
+double DramBytes(const KernelProfile& kernel) {
+  return Get(kernel, metric::kDramRead) + Get(kernel, metric::kDramWrite);
+}
+
+double GridSize(const KernelProfile& kernel) {
+  return double{1} * kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
+}
+
+double BlockSize(const KernelProfile& kernel) {
+  return double{1} * kernel.block[0] * kernel.block[1] * kernel.block[2];
+}
+
+double RunSeconds(const KernelProfile& kernel) {
+  const double overhead = Get(kernel, metric::kModelLaunchOverheadPct) / 100;
+  return kernel.time_us * 1e-6 * (1 - std::clamp(overhead, 0.0, 1.0));
+}
+
+std::optional<double> TaskFigure(const ToolInput& input, const std::string& name) {
+  const auto found = input.profile.task.find(name);
+  if (found == input.profile.task.end() || input.kernel.time_share < kDominantShare) {
+    return std::nullopt;
+  }
+  return found->second.value;
+}
+
+std::optional<double> StallShare(const KernelProfile& kernel, std::string_view metric) {
+  const std::optional<double> stall = kernel.Value(metric);
+  const std::optional<double> latency = kernel.Value(metric::kWarpLatency);
+  if (!stall || !latency || *latency <= 0) {
+    return std::nullopt;
+  }
+  return std::clamp(*stall / *latency, 0.0, 1.0);
+}
+
+std::optional<double> MultiplyAddShare(const ToolInput& input) {
+  const auto ffma = input.kernel.Value(metric::kFfma);
+  const double capacity = input.hardware.fp32_flops_per_s / 2 * RunSeconds(input.kernel);
+  return ffma && capacity > 0 ? std::optional(std::min(1.0, *ffma / capacity)) : std::nullopt;
+}
+
+double IssueActive(const ToolInput& input) {
+  return std::clamp(input.kernel.Value(metric::kIssueActive).value_or(input.use.issue.value_or(0)),
+                    0.0, 1.0);
+}
+
+double Membership(const std::vector<ClassMembership>& classes, std::string_view id) {
+  double most = 0;
+  for (const ClassMembership& c : classes) {
+    const std::string_view name = std::string_view(c.id).substr(0, c.id.find('('));
+    if (name == id || c.id == id) {
+      most = std::max(most, c.membership);
+    }
+  }
+  return most;
+}
+
+void SetWhere(Finding& finding, const LineMetrics* line) {
+  if (line != nullptr) {
+    finding.file = line->file;
+    finding.line = line->line;
+  }
+}
+
+std::string Place(const LineMetrics* line) {
+  if (line == nullptr) {
+    return "this kernel";
+  }
+  return fmt::format("{}:{}", std::filesystem::path(line->file).filename().string(), line->line);
+}
+
+std::string Percent(double fraction) {
+  const double percent = 100 * fraction;
+  return percent > 0 && percent < 9.95 ? fmt::format("{:.1f} %", percent)
+                                       : fmt::format("{:.0f} %", percent);
+}
+
+std::string Quantity(double count) {
+  if (count >= 1e9) {
+    return fmt::format("{:.1f} billion", count / 1e9);
+  }
+  if (count >= 1e6) {
+    return fmt::format("{:.1f} million", count / 1e6);
+  }
+  return fmt::format("{:.0f}", count);
+}
+
+std::string ByteText(double bytes) {
+  constexpr std::array<std::pair<double, std::string_view>, 3> kUnits = {
+      {{1e9, "GB"}, {1e6, "MB"}, {1e3, "KB"}}};
+  for (const auto& [factor, unit] : kUnits) {
+    if (bytes >= factor) {
+      return fmt::format("{:.1f} {}", bytes / factor, unit);
+    }
+  }
+  return fmt::format("{:.0f} bytes", bytes);
+}
+
+}  // namespace kernelpro::diagnose

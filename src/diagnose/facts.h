@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernelpro/profile.h"
+#include "kernelpro/tool.h"
+
+/// Figures that several tools need, derived from the metrics of one kernel.
+namespace kernelpro::diagnose {
+
+/// 0 when the metric is absent: for metrics that the tool has asked for, or whose absence means
+/// none.
+[[nodiscard]] double Get(const KernelProfile& kernel, std::string_view metric);
+[[nodiscard]] double Get(const LineMetrics& line, std::string_view metric);
+
+/// Global loads or stores as L1 sees them.
+struct Access {
+  double requests = 0, sectors = 0;
+  double bytes_per_sector = 32;  ///< used, of 32
+
+  [[nodiscard]] double Waste() const { return 1 - bytes_per_sector / 32; }
+};
+
+[[nodiscard]] Access Loads(const KernelProfile& kernel);
+[[nodiscard]] Access Stores(const KernelProfile& kernel);
+
+/// Shares of the work on L1, L2 and DRAM that exist only because lanes of a warp touch scattered
+/// addresses (loads and stores together).
+struct ScatterShares {
+  double l1 = 0, l2 = 0, dram = 0;
+};
+
+[[nodiscard]] ScatterShares Scatter(const ToolInput& input);
+
+/// Wavefronts of the L1 data stage for shared memory, and for everything.
+struct Wavefronts {
+  double shared = 0, conflicts = 0, all = 0;
+};
+
+[[nodiscard]] Wavefronts WavefrontsOf(const KernelProfile& kernel);
+
+[[nodiscard]] double DramBytes(const KernelProfile& kernel);
+[[nodiscard]] double GridSize(const KernelProfile& kernel);
+[[nodiscard]] double BlockSize(const KernelProfile& kernel);
+/// Without the fixed launch cost of emulated kernels.
+[[nodiscard]] double RunSeconds(const KernelProfile& kernel);
+/// A figure of the task that concerns this kernel alone: nothing when other kernels share the
+/// call's work.
+[[nodiscard]] std::optional<double> TaskFigure(const ToolInput& input, const std::string& name);
+/// Share of the warp latency that a stall reason takes, 0..1; nothing without stall metrics.
+[[nodiscard]] std::optional<double> StallShare(const KernelProfile& kernel,
+                                               std::string_view metric);
+/// Time that the float multiply-adds alone need at full rate, as a share of the kernel's time;
+/// nothing when they were not counted (the FMA pipe also computes indices).
+[[nodiscard]] std::optional<double> MultiplyAddShare(const ToolInput& input);
+/// Issue slots used, 0..1.
+[[nodiscard]] double IssueActive(const ToolInput& input);
+/// Membership of a class, its sub-kind ("LATENCY_BOUND(memory)") included; 0 when absent.
+[[nodiscard]] double Membership(const std::vector<ClassMembership>& classes, std::string_view id);
+
+/// The line with the largest positive score; null when there is none.
+template <class Score>
+const LineMetrics* WorstLine(const KernelProfile& kernel, const Score& score) {
+  const LineMetrics* worst = nullptr;
+  double most = 0;
+  for (const LineMetrics& line : kernel.lines) {
+    if (const double value = score(line); value > most) {
+      most = value;
+      worst = &line;
+    }
+  }
+  return worst;
+}
+
+void SetWhere(Finding& finding, const LineMetrics* line);
+
+/// "k.cu:12" or "this kernel".
+[[nodiscard]] std::string Place(const LineMetrics* line);
+
+/// "43 %", "1.2 million", "3.4 MB", "12.5 us".
+[[nodiscard]] std::string Percent(double fraction);
+[[nodiscard]] std::string Quantity(double count);
+[[nodiscard]] std::string ByteText(double bytes);
+
+}  // namespace kernelpro::diagnose

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "diagnose/diagnose.h"
+#include "diagnose/facts.h"
+#include "kernelpro/finding.h"
+#include "kernelpro/profile.h"
+
+namespace kernelpro {
+namespace {
+
+constexpr std::size_t kMostWords = 350;
+constexpr std::size_t kMostFindings = 3;
+
+std::size_t CountWords(std::string_view text) {
+  std::size_t words = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n' || c == '\t';
+    words += !blank && !inside ? 1 : 0;
+    inside = !blank;
+  }
+  return words;
+}
+
+/// Text of at most kMostWords words; an optional piece that does not fit is left out whole.
+class Budget {
+ public:
+  void Must(const std::string& text) { text_ += text; }
+
+  bool May(const std::string& text) {
+    if (CountWords(text_) + CountWords(text) + reserved_ > kMostWords) {
+      return false;
+    }
+    text_ += text;
+    return true;
+  }
+
+  void Reserve(std::size_t words) { reserved_ = words; }
+
+  std::string Take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  std::size_t reserved_ = 0;
+};
+
+std::string_view SeverityWord(double severity) {
+  if (severity < 0.25) {
+    return "info";
+  }
+  if (severity < 0.5) {
+    return "minor";
+  }
+  return severity < 0.75 ? "major" : "critical";
+}
+
+std::string_view ConfidenceWord(double confidence) {
+  if (confidence < 0.5) {
+    return "low";
+  }
+  return confidence < 0.75 ? "medium" : "high";
+}
+
+std::string Head(const Finding& f) {
+  return fmt::format("[{}] {} (confidence {}, upper bound {:.0f} % of {} = {:.1f}x)",
+                     SeverityWord(f.severity), f.title, ConfidenceWord(f.confidence), 100 * f.bound,
+                     f.time_share < 0.95 ? f.kernel + "'s time" : "kernel time", 1 / (1 - f.bound));
+}
+
+std::string Where(const Finding& f) {
+  if (f.line == 0) {
+    return f.kernel;
+  }
+  return fmt::format("{}:{} in {}", std::filesystem::path(f.file).filename().string(), f.line,
+                     f.kernel);
+}
+
+const KernelProfile* Dominant(const Profile& profile) {
+  const auto found = std::ranges::max_element(profile.kernels, {}, &KernelProfile::time_share);
+  return found == profile.kernels.end() ? nullptr : &*found;
+}
+
+std::string Opening(const Diagnosis& diagnosis, const Profile& profile,
+                    const KernelProfile& kernel) {
+  std::string text = fmt::format("{}: {:.1f} us ({}), {:.0f} blocks of {:.0f} threads.\n",
+                                 kernel.name, kernel.time_us, Name(kernel.time_provenance),
+                                 diagnose::GridSize(kernel), diagnose::BlockSize(kernel));
+  if (!diagnosis.classes.empty()) {
+    const ClassMembership& c = diagnosis.classes.front();
+    text += fmt::format("LIMIT   {} ({:.2f}): {}.", c.id, c.membership, c.evidence);
+    if (diagnosis.classes.size() > 1) {
+      text += fmt::format(" Also {}.", diagnosis.classes[1].id);
+    }
+    text += '\n';
+  }
+  if (diagnosis.floor_us <= 0) {
+    text +=
+        "FLOOR   unknown: no task was given, so how far the best possible time is cannot be "
+        "told.\n";
+  } else {
+    double total = 0;
+    for (const KernelProfile& k : profile.kernels) {
+      total += k.time_us;
+    }
+    const double ratio = total / diagnosis.floor_us;
+    text += ratio <= 1.15 ? fmt::format(
+                                "FLOOR   {:.1f} us: the call is within {:.0f} % of it. Stop, or "
+                                "change the algorithm.\n",
+                                diagnosis.floor_us, 100 * std::max(0.0, ratio - 1))
+                          : fmt::format(
+                                "FLOOR   {:.1f} us for this task; the call takes {:.1f} times as "
+                                "long.\n",
+                                diagnosis.floor_us, ratio);
+  }
+  return text;
+}
+
+/// Rule 11: without evidence for advice, ask for one experiment that tells more.
+std::string Experiment(const Diagnosis& diagnosis) {
+  const std::string_view id =
+      diagnosis.classes.empty() ? std::string_view() : std::string_view(diagnosis.classes[0].id);
+  if (id == "INVALID") {
+    return "NEXT    Repeat the measurement: these figures support no advice.\n";
+  }
+  if (id == "AT_ROOF" || id == "DRAM_BOUND") {
+    return "NEXT    No flaw found. Only fewer bytes or another algorithm help: fuse a neighbour, "
+           "or make one pass instead of two.\n";
+  }
+  if (id.starts_with("COMPUTE_BOUND") || id == "TENSOR_BOUND" || id == "ISSUE_BOUND") {
+    return "NEXT    No flaw found. Experiment: compute twice the outputs per thread; if the time "
+           "per output stays, the arithmetic itself is the limit.\n";
+  }
+  return "NEXT    No flaw found. Experiment: double the work per thread (two elements instead of "
+         "one); if the time stays, latency is not the limit and the block count is.\n";
+}
+
+void Primary(const Finding& f, Budget& out) {
+  out.Must(fmt::format("\nPRIMARY {}\n", Head(f)));
+  out.Must(fmt::format("WHERE   {}\n", Where(f)));
+  out.Must(fmt::format("SEEN    {}\n", f.seen));
+  out.Must(fmt::format("WHY     {}\n", f.why));
+  out.Must(fmt::format("DO      {}\n", f.action));
+  out.Must(fmt::format("CHECK   {}\n", f.check));
+  out.Must(fmt::format("AVOID   {}\n", f.avoid));
+}
+
+/// What nobody looked at, so that silence is not taken for health.
+std::string Unexamined(const Diagnosis& diagnosis, const KernelProfile& kernel) {
+  std::vector<std::string> ids;
+  for (const NotRun& tool : diagnosis.not_run) {
+    if (tool.kernel == kernel.name) {
+      ids.push_back(tool.id);
+    }
+  }
+  return ids.empty() ? std::string()
+                     : fmt::format(
+                           "UNKNOWN Not examined, because the profile lacks the metrics: "
+                           "{}.\n",
+                           fmt::join(ids, ", "));
+}
+
+std::string First(const std::string& sentences) {
+  const std::size_t end = sentences.find_first_of(";.", 0);
+  for (std::size_t i = end; i < sentences.size(); ++i) {
+    const bool ends = (sentences[i] == ';' || sentences[i] == '.') &&
+                      (i + 1 == sentences.size() || sentences[i + 1] == ' ');
+    if (ends) {
+      return sentences.substr(0, i);
+    }
+  }
+  return sentences;
+}
+
+/// Rule 1: one line each for the findings behind the primary one.
+std::vector<std::string> AlsoSeen(const Diagnosis& diagnosis) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 1; i < std::min(kMostFindings, diagnosis.findings.size()); ++i) {
+    const Finding& f = diagnosis.findings[i];
+    lines.push_back(fmt::format("ALSO    {} at {}: {}.\n", Head(f), Where(f), First(f.seen)));
+  }
+  return lines;
+}
+
+void OtherRemedies(const Diagnosis& diagnosis, Budget& out) {
+  if (diagnosis.findings.empty()) {
+    return;
+  }
+  const std::vector<std::string>& remedies = diagnosis.findings.front().remedies;
+  for (std::size_t i = 1; i < remedies.size(); ++i) {
+    if (!out.May(fmt::format("{}{}\n", i == 1 ? "OR      " : "        ", remedies[i]))) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+std::string FeedbackText(const Diagnosis& diagnosis, const Profile& profile) {
+  const KernelProfile* kernel = Dominant(profile);
+  if (kernel == nullptr) {
+    return "No kernel was profiled.\n";
+  }
+  Budget out;
+  out.Must(Opening(diagnosis, profile, *kernel));
+  if (diagnosis.findings.empty()) {
+    out.Must(Experiment(diagnosis));
+  } else {
+    Primary(diagnosis.findings.front(), out);
+  }
+  const std::string fine =
+      diagnosis.fine.empty() ? std::string()
+                             : fmt::format("FINE    Keep: {}.\n", fmt::join(diagnosis.fine, "; "));
+  const std::vector<std::string> also = AlsoSeen(diagnosis);
+  std::size_t reserved = CountWords(fine);
+  for (const std::string& line : also) {
+    reserved += CountWords(line);
+  }
+  out.Reserve(reserved);
+  OtherRemedies(diagnosis, out);
+  for (const std::string& line : also) {
+    reserved -= CountWords(line);
+    out.Reserve(reserved);
+    out.May(line);
+  }
+  out.Reserve(0);
+  out.May(fine);
+  out.May(Unexamined(diagnosis, *kernel));
+  return out.Take();
+}
+
+}  // namespace kernelpro

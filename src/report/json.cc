@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "report/text.h"
+#include "search/record.h"
+
+namespace kernelpro::report {
+namespace {
+
+Json Geometry(const std::uint32_t (&d)[3]) {
+  return Json::array({d[0], d[1], d[2]});
+}
+
+Json Geometry(const simt::Dim3& d) {
+  return Json::array({d.x, d.y, d.z});
+}
+
+Json LinesJson(const KernelProfile& kernel) {
+  Json lines = Json::array();
+  for (const LineMetrics& line : kernel.lines) {
+    lines.push_back(
+        {{"file", line.file}, {"line", line.line}, {"metrics", MetricsJson(line.metrics)}});
+  }
+  return lines;
+}
+
+}  // namespace
+
+Json MetricJson(const Metric& metric) {
+  return {{"value", metric.value}, {"unit", metric.unit}, {"provenance", Name(metric.provenance)}};
+}
+
+Json MetricsJson(const std::map<std::string, Metric>& metrics) {
+  Json json = Json::object();
+  for (const auto& [name, metric] : metrics) {
+    json[name] = MetricJson(metric);
+  }
+  return json;
+}
+
+Json KernelsJson(const Profile& profile) {
+  Json kernels = Json::array();
+  for (const KernelProfile& k : profile.kernels) {
+    kernels.push_back({{"name", k.name},
+                       {"grid", Geometry(k.grid)},
+                       {"block", Geometry(k.block)},
+                       {"time_us", k.time_us},
+                       {"provenance", Name(k.time_provenance)},
+                       {"metrics", MetricsJson(k.metrics)},
+                       {"missing", k.missing},
+                       {"lines", LinesJson(k)}});
+  }
+  return kernels;
+}
+
+Json DiagnosisJson(const Diagnosis& diagnosis) {
+  Json json = search::DiagnosisJson(diagnosis);
+  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
+    json["findings"][i]["text"] = FindingText(diagnosis.findings[i]);
+  }
+  return json;
+}
+
+Json SearchJson(const search::SearchResult& result, const std::string& task,
+                const DeviceInfo& device) {
+  Json verdicts = Json::object();
+  for (const auto& [verdict, count] : result.verdicts) {
+    verdicts[verdict] = count;
+  }
+  return {{"task", task},
+          {"device", device.id},
+          {"evaluations", result.evaluated},
+          {"verdicts", std::move(verdicts)},
+          {"seed", {{"time_us", result.root.time_us}, {"provenance", result.root.provenance}}},
+          {"best",
+           {{"node", result.best.id},
+            {"time_us", result.best.time_us},
+            {"speedup", result.root.time_us / result.best.time_us},
+            {"provenance", result.best.provenance},
+            {"verdict", result.best.verdict},
+            {"source", result.best.source}}},
+          {"stopped_by", Describe(result.stopped)}};
+}
+
+Json LaunchJson(const EmulatedLaunch& launch) {
+  Json bounds = Json::array();
+  for (const model::Bound& b : launch.time.bounds) {
+    bounds.push_back({{"name", b.name}, {"cycles", b.cycles}, {"share", b.share}});
+  }
+  Json faults = Json::array();
+  for (const simt::Fault& f : launch.report.faults) {
+    faults.push_back(f.message);
+  }
+  return {{"kernel", launch.report.kernel},
+          {"grid", Geometry(launch.report.grid)},
+          {"block", Geometry(launch.report.block)},
+          {"ctas", launch.report.ctas},
+          {"ctas_executed", launch.report.ctas_executed},
+          {"modelled_us", launch.time.time_us},
+          {"bounds", std::move(bounds)},
+          {"faults", std::move(faults)}};
+}
+
+}  // namespace kernelpro::report

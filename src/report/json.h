@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "kernelpro/finding.h"
+#include "kernelpro/profile.h"
+#include "search/driver.h"
+
+/// The objects behind --json, with search/record.h for evaluations. Their keys are a contract:
+/// docs/command_line.md. Times are in microseconds and end in _us.
+namespace kernelpro::report {
+
+using Json = nlohmann::ordered_json;
+
+/// {value, unit, provenance}
+[[nodiscard]] Json MetricJson(const Metric& metric);
+/// {name: MetricJson}
+[[nodiscard]] Json MetricsJson(const std::map<std::string, Metric>& metrics);
+/// [{name, grid, block, time_us, provenance, metrics, missing, lines}]
+[[nodiscard]] Json KernelsJson(const Profile& profile);
+/// search::DiagnosisJson with the text of each finding.
+[[nodiscard]] Json DiagnosisJson(const Diagnosis& diagnosis);
+/// {task, device, evaluations, verdicts, seed, best, stopped_by}
+[[nodiscard]] Json SearchJson(const search::SearchResult& result, const std::string& task,
+                              const DeviceInfo& device);
+/// Of one launch: {kernel, grid, block, ctas, ctas_executed, modelled_us, bounds, faults}
+[[nodiscard]] Json LaunchJson(const EmulatedLaunch& launch);
+
+}  // namespace kernelpro::report

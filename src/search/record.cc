@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/record.h"
+
+#include <nlohmann/json.hpp>
+
+namespace kernelpro::search {
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json EvaluationJson(const Evaluation& e) {
+  Json checks = Json::array();
+  for (const WorkloadCheck& check : e.checks) {
+    Json outputs = Json::array();
+    for (const OutputError& o : check.errors) {
+      outputs.push_back({{"tensor", o.tensor},
+                         {"elements", o.elements},
+                         {"failed", o.failed_elements},
+                         {"unwritten", o.unwritten_elements},
+                         {"max_absolute", o.max_absolute},
+                         {"max_relative", o.max_relative},
+                         {"worst_ratio", o.worst_ratio}});
+    }
+    checks.push_back({{"workload", check.hidden ? "hidden" : check.workload},
+                      {"seeds", check.seeds},
+                      {"outputs", std::move(outputs)}});
+  }
+  Json times = Json::array();
+  for (const WorkloadTime& t : e.times) {
+    times.push_back({{"workload", t.workload},
+                     {"weight", t.weight},
+                     {"time_us", t.time_us},
+                     {"floor_us", t.floor_us}});
+  }
+  Json faults = Json::array();
+  for (const simt::Fault& f : e.faults) {
+    faults.push_back(f.message);
+  }
+  return {{"verdict", Name(e.verdict)},
+          {"reason", e.reason},
+          {"time_us", e.verdict == Verdict::kOk ? Json(e.time_us) : Json(nullptr)},
+          {"provenance", Name(e.time_provenance)},
+          {"checks", std::move(checks)},
+          {"times", std::move(times)},
+          {"faults", std::move(faults)}};
+}
+
+Json DiagnosisJson(const Diagnosis& diagnosis) {
+  Json classes = Json::array();
+  for (const ClassMembership& c : diagnosis.classes) {
+    classes.push_back({{"id", c.id}, {"membership", c.membership}, {"evidence", c.evidence}});
+  }
+  Json findings = Json::array();
+  for (const Finding& f : diagnosis.findings) {
+    findings.push_back({{"id", f.id},
+                        {"severity", f.severity},
+                        {"bound", f.bound},
+                        {"title", f.title},
+                        {"kernel", f.kernel},
+                        {"file", f.file},
+                        {"line", f.line},
+                        {"confidence", f.confidence},
+                        {"evidence", f.evidence}});
+  }
+  Json suppressed = Json::array();
+  for (const Suppressed& s : diagnosis.suppressed) {
+    suppressed.push_back({{"id", s.id}, {"kernel", s.kernel}, {"by", s.by}, {"why", s.why}});
+  }
+  return {{"classes", std::move(classes)},
+          {"findings", std::move(findings)},
+          {"suppressed", std::move(suppressed)},
+          {"fine", diagnosis.fine}};
+}
+
+store::NodeResult MakeResult(store::NodeId node, const Assessment& assessment,
+                             const Proposals& proposals) {
+  const Evaluation& e = assessment.evaluation;
+  store::NodeResult result;
+  result.node = node;
+  result.verdict = Name(e.verdict);
+  result.verdict_reason = e.reason;
+  result.time_us = e.time_us;
+  result.provenance = Name(e.time_provenance);
+  result.evaluation = Dump(EvaluationJson(e));
+  if (e.verdict == Verdict::kOk) {
+    result.diagnosis = Dump(DiagnosisJson(assessment.diagnosis));
+    result.feedback = assessment.feedback;
+  }
+  for (const Proposal& p : proposals.proposals) {
+    result.proposals.push_back({.node = node,
+                                .action = p.action,
+                                .reason = p.reason,
+                                .finding = p.finding,
+                                .prior = p.prior,
+                                .source = p.candidate.source,
+                                .flags = p.candidate.flags,
+                                .content = ContentKey(p.candidate)});
+  }
+  for (const Declined& d : proposals.declined) {
+    result.declined.push_back({node, d.action, d.why});
+  }
+  return result;
+}
+
+}  // namespace kernelpro::search

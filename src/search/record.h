@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "search/driver.h"
+#include "store/run_store.h"
+
+namespace kernelpro::search {
+
+using Json = nlohmann::ordered_json;
+
+/// {verdict, reason, time_us, provenance, checks, times, faults}; time_us is null unless ok. Names
+/// of hidden workloads stay hidden.
+[[nodiscard]] Json EvaluationJson(const Evaluation& evaluation);
+/// {classes, findings, suppressed, fine}
+[[nodiscard]] Json DiagnosisJson(const Diagnosis& diagnosis);
+/// One line; text that is not UTF-8 is replaced, infinities become null.
+[[nodiscard]] std::string Dump(const Json& json);
+
+/// An assessment and its proposals as the run store keeps them (evaluation and diagnosis as JSON).
+[[nodiscard]] store::NodeResult MakeResult(store::NodeId node, const Assessment& assessment,
+                                           const Proposals& proposals);
+
+}  // namespace kernelpro::search

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/workbench.h"
+
+#include <algorithm>
+
+#include "diagnose/diagnose.h"
+#include "profile/emulation_profile.h"
+
+namespace kernelpro::search {
+namespace {
+
+/// The workload that weighs most in the score: its profile is the one that is explained.
+const WorkloadTime& Dominant(const Evaluation& evaluation) {
+  return *std::max_element(evaluation.times.begin(), evaluation.times.end(),
+                           [](const WorkloadTime& a, const WorkloadTime& b) {
+                             return a.weight * a.time_us < b.weight * b.time_us;
+                           });
+}
+
+const AxisValues& AxesOf(const Task& task, const std::string& workload) {
+  return std::find_if(task.workloads.begin(), task.workloads.end(),
+                      [&workload](const Workload& w) { return w.name == workload; })
+      ->axes;
+}
+
+Result<TaskNeeds> Needs(const Task& task, const AxisValues& axes) {
+  TaskNeeds needs;
+  KP_ASSIGN_OR_RETURN(needs.flops, FlopCount(task, axes));
+  KP_ASSIGN_OR_RETURN(needs.compulsory_bytes, CompulsoryBytes(task, axes));
+  for (const TensorSpec& tensor : task.tensors) {
+    const bool is_float = tensor.dtype == DType::kF64 || tensor.dtype == DType::kF32 ||
+                          tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16;
+    if (is_float) {
+      needs.widest_float_bytes =
+          std::max<double>(needs.widest_float_bytes.value_or(0), SizeOf(tensor.dtype));
+    }
+  }
+  return needs;
+}
+
+}  // namespace
+
+BuildRequest MakeBuildRequest(const Task& task, const Candidate& candidate,
+                              const DeviceInfo& device) {
+  BuildRequest request;
+  request.source = candidate.source;
+  request.headers = {{"kernelpro_task.h", CandidateHeader(task)}};
+  request.flags = candidate.flags;
+  request.arch = device.arch;
+  return request;
+}
+
+Result<Assessment> Workbench::Assess(const Candidate& candidate, const std::stop_token& stop) {
+  KP_ASSIGN_OR_RETURN(const BuildOutcome build,
+                      toolchain_.Compile(MakeBuildRequest(task_, candidate, device_.info()), stop));
+  Assessment assessment;
+  KP_ASSIGN_OR_RETURN(assessment.evaluation, evaluator_.Evaluate(build, stop));
+  if (assessment.evaluation.verdict != Verdict::kOk) {
+    return assessment;
+  }
+  const WorkloadTime& dominant = Dominant(assessment.evaluation);
+  KP_ASSIGN_OR_RETURN(const TaskNeeds needs, Needs(task_, AxesOf(task_, dominant.workload)));
+  assessment.profile = FromEmulation(dominant.launches, device_.info(), spec_, needs);
+  assessment.diagnosis = Diagnose(assessment.profile, device_.info().hardware);
+  assessment.feedback = FeedbackText(assessment.diagnosis, assessment.profile);
+  return assessment;
+}
+
+}  // namespace kernelpro::search

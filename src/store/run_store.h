@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+/// One search on disk: a folder with run.db (SQLite, WAL, STRICT tables). Everything that a resumed
+/// run needs is in it, and nothing in it is an absolute path, so the folder can be moved.
+namespace kernelpro::store {
+
+using NodeId = std::int64_t;
+inline constexpr NodeId kRoot = 1;
+
+/// A candidate that was evaluated or is about to be.
+struct NodeRecord {
+  NodeId id = 0;
+  NodeId parent = 0;   ///< 0 for the root (the seed)
+  std::string action;  ///< what was done to the parent; "seed" for the root
+  std::string reason;
+  std::string finding;  ///< id it answers; may be empty
+  double prior = 0;
+  std::string source;
+  std::vector<std::string> flags;
+  std::string content;  ///< content hash of source and flags: no two nodes share one
+  bool done = false;    ///< the fields below are set, once and for all
+  std::string verdict;
+  std::string verdict_reason;
+  double time_us = 0;      ///< 0 unless the verdict is ok
+  std::string provenance;  ///< "measured" | "modelled"
+  std::string evaluation;  ///< JSON
+  std::string diagnosis;   ///< JSON; empty unless ok
+  std::string feedback;    ///< text; empty unless ok
+};
+
+/// A child that a node could have. `taken` is set once a node was made of it, or it proved a
+/// double.
+struct ProposalRecord {
+  std::int64_t id = 0;
+  NodeId node = 0;
+  std::string action, reason, finding;
+  double prior = 0;
+  std::string source;
+  std::vector<std::string> flags;
+  std::string content;
+  bool taken = false;
+};
+
+struct DeclinedRecord {
+  NodeId node = 0;
+  std::string action, why;
+};
+
+/// What evaluating a node found out, written in one transaction.
+struct NodeResult {
+  NodeId node = 0;
+  std::string verdict, verdict_reason;
+  double time_us = 0;
+  std::string provenance, evaluation, diagnosis, feedback;
+  std::vector<ProposalRecord> proposals;
+  std::vector<DeclinedRecord> declined;
+};
+
+/// Owned by one process at a time (a lock on the folder); not thread safe.
+class RunStore {
+ public:
+  /// A new run. The folder must not exist, or be empty. `facts` (task, device, seed, ...) are kept.
+  [[nodiscard]] static Result<std::unique_ptr<RunStore>> Create(
+      const std::filesystem::path& folder, const std::map<std::string, std::string>& facts);
+  /// kNotFound: no run there. kUnavailable: another process holds it. kInvalidArgument: made by a
+  /// newer KernelPro, or damaged.
+  [[nodiscard]] static Result<std::unique_ptr<RunStore>> Open(const std::filesystem::path& folder);
+  virtual ~RunStore() = default;
+
+  [[nodiscard]] virtual const std::filesystem::path& folder() const = 0;
+  [[nodiscard]] virtual std::optional<std::string> Fact(std::string_view name) const = 0;
+  [[nodiscard]] virtual Status SetFact(std::string_view name, std::string_view value) = 0;
+
+  /// On disk when it returns; takes the proposal it was made of, if any. Returns the new id.
+  [[nodiscard]] virtual Result<NodeId> AddNode(const NodeRecord& node,
+                                               std::optional<std::int64_t> proposal) = 0;
+  [[nodiscard]] virtual Status Finish(const NodeResult& result) = 0;
+  [[nodiscard]] virtual Status TakeProposal(std::int64_t proposal) = 0;
+
+  [[nodiscard]] virtual Result<std::vector<NodeRecord>> Nodes() const = 0;
+  [[nodiscard]] virtual Result<std::vector<ProposalRecord>> Proposals(NodeId node) const = 0;
+  [[nodiscard]] virtual Result<std::vector<DeclinedRecord>> Declined(NodeId node) const = 0;
+};
+
+}  // namespace kernelpro::store

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelpro {
+
+/// The first file that preprocessed text was put together from and that lies in none of `roots`;
+/// empty when there is none. Reads the line markers of GNU cpp (`# 1 "/etc/passwd" 1`), which every
+/// way to include a file leaves behind. Relative names without ".." lie in the build folder.
+[[nodiscard]] std::string ForeignInclude(std::string_view preprocessed,
+                                         const std::vector<std::filesystem::path>& roots);
+
+/// Folders between "search starts here" and "End of search list" of `g++ -E -v`.
+[[nodiscard]] std::vector<std::filesystem::path> SearchFolders(std::string_view verbose);
+
+}  // namespace kernelpro

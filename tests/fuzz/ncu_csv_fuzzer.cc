@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "profile/ncu_csv.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto profile = kernelpro::ParseNcuCsv(text, "fuzz");
+  if (profile.ok()) {
+    (void)kernelpro::MergeLaunches(*profile);
+  }
+  return 0;
+}
