@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
 #include <utility>
 
 namespace kernelpro {
@@ -26,7 +28,10 @@ Result<EmulatedLaunch> RunEmulatedLaunch(const LaunchContext& context, simt::Lau
   }
   launch.resources = context.resources;
   launch.resources_estimated = context.resources_estimated;
-  launch.files = context.program.module().files;
+  // Names, not paths: a build cache's folder says nothing to the user.
+  for (const std::string& file : context.program.module().files) {
+    launch.files.push_back(std::filesystem::path(file).filename().string());
+  }
   launch.instructions.reserve(context.kernel.body.size());
   for (const ptx::Instruction& instruction : context.kernel.body) {
     launch.instructions.push_back(
@@ -37,16 +42,25 @@ Result<EmulatedLaunch> RunEmulatedLaunch(const LaunchContext& context, simt::Lau
 
 Hardware HardwareOf(const model::GpuSpec& spec) {
   Hardware hardware;
-  hardware.name = spec.title;
+  hardware.name = spec.title.empty() ? spec.name : spec.title;
   hardware.sm_count = spec.sm_count;
   hardware.clock_hz = spec.clock_hz;
   hardware.dram_bytes_per_s = spec.dram_bytes_per_s;
   hardware.dram_peak_bytes_per_s = spec.dram_peak_bytes_per_s;
   hardware.l2_bytes_per_s = spec.l2_bytes_per_s;
-  // A fused multiply-add counts as two operations.
-  hardware.fp32_flops_per_s = 2 * spec.fp32_lanes * spec.sm_count * spec.clock_hz;
-  hardware.fp64_flops_per_s = 2 * spec.fp64_lanes * spec.sm_count * spec.clock_hz;
+  const double lane_flops = 2.0 * spec.sm_count * spec.clock_hz;
+  hardware.fp32_flops_per_s = spec.fp32_lanes * lane_flops;
+  hardware.fp64_flops_per_s = spec.fp64_lanes * lane_flops;
   hardware.warps_per_sm = spec.warps_per_sm;
+  hardware.ctas_per_sm = spec.ctas_per_sm;
+  hardware.registers_per_sm = spec.registers_per_sm;
+  hardware.shared_per_sm_bytes = static_cast<double>(spec.shared_per_sm_bytes);
+  hardware.cta_launches_per_s = spec.cta_launches_per_cycle * spec.clock_hz;
+  hardware.dram_latency_s = spec.clock_hz > 0 ? spec.latency_dram / spec.clock_hz : 0;
+  hardware.int_lanes = spec.int_lanes;
+  hardware.fp64_lanes = spec.fp64_lanes;
+  hardware.sfu_lanes = spec.sfu_lanes;
+  hardware.fp32_lanes = spec.fp32_lanes;
   return hardware;
 }
 

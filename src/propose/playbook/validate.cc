@@ -50,7 +50,14 @@ std::string WithoutUnusedConstants(const SourceModel& before, const SourceModel&
                     static_cast<std::uint32_t>(line_end + 1), "");
     }
   }
-  return edits.Apply(text);
+  std::string result = edits.Apply(text);
+  // Where such lines stood between blank ones, one blank line is enough.
+  const bool had_gaps = text.find("\n\n\n") != std::string::npos;
+  for (std::size_t gap = result.find("\n\n\n"); !had_gaps && gap != std::string::npos;
+       gap = result.find("\n\n\n", gap)) {
+    result.erase(gap, 1);
+  }
+  return result;
 }
 
 std::string ExceededLimit(const SourceModel& model) {
