@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "device/emulated_launch.h"
 #include "profile/emulation_profile.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "profile/hardware.h"
 #include "profile/metric_names.h"
 
 namespace kernelpro {

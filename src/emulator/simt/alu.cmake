@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The instruction handlers, compiled once per x86-64 level; alu.cc picks one at run time.
 set(alu_lane_sources alu_select.cc alu_move.cc alu_integer.cc alu_bits.cc alu_carry.cc alu_float.cc
-                     alu_rounded.cc alu_approx.cc alu_compare.cc
-                     alu_convert_integer.cc alu_convert_float.cc)
+                     alu_rounded.cc alu_approx.cc alu_half.cc alu_compare.cc alu_compare_half.cc
+                     alu_convert_integer.cc alu_convert_float.cc alu_mma_tile.cc)
 set(alu_isas v2)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND alu_isas v3)
@@ -25,9 +25,9 @@ endforeach()
 set_source_files_properties(alu_rounded.cc PROPERTIES COMPILE_OPTIONS -frounding-math)
 
 kp_module(NAME alu LAYER 2
-  SOURCES alu.cc alu_spec.cc ${alu_objects}
+  SOURCES alu.cc alu_spec.cc alu_mma.cc ${alu_objects}
   DEPS kp_ptx
-  TESTS alu_integer_test.cc)
+  TESTS alu_integer_test.cc alu_hardware_test.cc)
 if("v3" IN_LIST alu_isas)
   target_compile_definitions(kp_alu PRIVATE KP_ALU_HAS_V3)
 endif()

@@ -31,23 +31,23 @@ constexpr float Lg2(float a) {
   return Finish<Z, false>(regular ? result : special);
 }
 
-/// The hardware first multiplies by 1 / (2 pi) in f32, which is where large arguments lose their
-/// phase; this does, too.
-template <bool Z>
-constexpr float Turns(float a) {
-  return Flush<Z>(a) * 0x1.45f306p-3F;
+/// The hardware first multiplies by 1 / (2 pi) in f32, truncating: this is where large arguments
+/// lose their phase, and reproducing it keeps the error below 3e-7 for all of them.
+constexpr double Turns(float x) {
+  const double product = static_cast<double>(x) * 0x1.45f306p-3;
+  return BitCast<double>(BitCast<u64>(product) & 0xffffffffe0000000U);
 }
 
-template <bool Z, bool kCosine>
+template <bool kCosine>
 constexpr float Sine(float a) {
-  const float x = Flush<Z>(a);
-  const float turns = Turns<Z>(x);
+  const float x = Flush<true>(a);
+  const double turns = Turns(x);
   const bool finite = AbsBits(x) < kInfinity;
   // Beyond 2^40 turns an f32 is a multiple of 2^16 turns: the phase is 0.
-  const double phase = AbsBits(turns) < 0x1p40F ? static_cast<double>(turns) : 0.0;
+  const double phase = AbsBits(turns) < 0x1p40 && AbsBits(turns) >= 0x1p-126 ? turns : 0.0;
   const auto result = static_cast<float>(SinTurns(kCosine ? phase + 0.25 : phase));
-  const float signed_zero = !kCosine && turns == 0 ? x : result;
-  return Finish<Z, false>(finite ? signed_zero : BitCast<float>(kNanF32));
+  const float with_sign = !kCosine && result == 0 ? CopySignBits(0.0F, x) : result;
+  return finite ? with_sign : BitCast<float>(kNanF32);
 }
 
 constexpr float TanhF32(float a) {
@@ -74,9 +74,9 @@ AluDecode SelectOne(AluOp op) {
     case AluOp::kLg2:
       return kLanewise<[](float a) -> float { return Lg2<Z>(a); }>;
     case AluOp::kSin:
-      return kLanewise<[](float a) -> float { return Sine<Z, false>(a); }>;
+      return kLanewise<[](float a) -> float { return Sine<false>(a); }>;
     case AluOp::kCos:
-      return kLanewise<[](float a) -> float { return Sine<Z, true>(a); }>;
+      return kLanewise<[](float a) -> float { return Sine<true>(a); }>;
     case AluOp::kRcp:
       return kLanewise<[](float a) -> float { return Finish<Z, false>(1.0F / Flush<Z>(a)); }>;
     case AluOp::kSqrt:
@@ -121,7 +121,7 @@ constexpr double UpperWord(double x) {
   const u64 bits = BitCast<u64>(x);
   const u64 exponent = (bits >> 52U) & 0x7ffU;
   const u64 kept = exponent == 0 ? bits & kSignBit<double> : bits & 0xffffffff00000000U;
-  return IsNan(x) ? BitCast<double>(kNanF64) : BitCast<double>(kept);
+  return IsNan(x) ? BitCast<double>(u64{0x7fffffff00000000U}) : BitCast<double>(kept);
 }
 
 AluDecode SelectF64(const AluSpec& spec) {
@@ -134,7 +134,7 @@ AluDecode SelectF64(const AluSpec& spec) {
     }>;
   }
   if (spec.flags == kApprox && spec.op == AluOp::kRsqrt) {
-    return kLanewise<[](double a) -> double { return Canonical(1.0 / __builtin_sqrt(a)); }>;
+    return kLanewise<[](double a) -> double { return WithNan(1.0 / __builtin_sqrt(a), a); }>;
   }
   return {};
 }

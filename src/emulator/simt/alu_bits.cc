@@ -34,18 +34,29 @@ constexpr T LowBits(u32 n) {
   return static_cast<T>(Shl<T>(1, n) - 1U);
 }
 
+/// Positions and lengths of fields: PTX gives them 8 bits. 32-bit instructions take them from the
+/// low byte; the sequences for 64 bits clamp the whole word instead.
+template <class U>
+constexpr u32 FieldNumber(u32 n) {
+  if constexpr (sizeof(U) == 4) {
+    return n & 0xffU;
+  } else {
+    return n < 64 ? n : 64U;
+  }
+}
+
 template <class T>
 constexpr T Bfi(T a, T b, u32 c, u32 d) {
-  const u32 position = c & 0xffU;
-  const T field = Shl<T>(LowBits<T>(d & 0xffU), position);
+  const u32 position = FieldNumber<T>(c);
+  const T field = Shl<T>(LowBits<T>(FieldNumber<T>(d)), position);
   return (b & ~field) | (Shl<T>(a, position) & field);
 }
 
 /// U is unsigned; the field past the top is filled with the sign for kSigned, else with zeros.
 template <class U, bool kSigned>
 constexpr U Bfe(U a, u32 b, u32 c) {
-  const u32 position = b & 0xffU;
-  const u32 length = c & 0xffU;
+  const u32 position = FieldNumber<U>(b);
+  const u32 length = FieldNumber<U>(c);
   const u32 available = position < kBits<U> ? kBits<U> - position : 0;
   const U field = LowBits<U>(length < available ? length : available);
   const U value = Shr<U>(a, position) & field;

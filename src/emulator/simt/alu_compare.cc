@@ -27,7 +27,7 @@ Compare OfUnsigned(Compare compare) {
 template <class T>
 AluDecode SelectInteger(const AluSpec& spec, Form form) {
   const Compare compare = std::is_unsigned_v<T> ? OfUnsigned(spec.compare) : spec.compare;
-  return spec.flags == 0 ? SelectOrdered<T, false>(compare, form) : AluDecode{};
+  return spec.flags == 0 ? SelectOrdered<Comparisons<T, false>>(compare, form) : AluDecode{};
 }
 
 template <class T>
@@ -57,9 +57,14 @@ AluDecode SelectByType(const AluSpec& spec, Type type, Form form) {
     case Type::kS64:
       return SelectInteger<s64>(spec, form);
     case Type::kF32:
-      return SelectFloatType<float>(spec, form);
+      if (spec.flags == kFtz) {
+        return SelectFloatComparison<Comparisons<float, true>>(spec.compare, form);
+      }
+      return spec.flags == 0 ? SelectFloatComparison<Comparisons<float, false>>(spec.compare, form)
+                             : AluDecode{};
     case Type::kF64:
-      return spec.flags == 0 ? SelectFloatType<double>(spec, form) : AluDecode{};
+      return spec.flags == 0 ? SelectFloatComparison<Comparisons<double, false>>(spec.compare, form)
+                             : AluDecode{};
     default:
       return {};
   }
@@ -80,7 +85,7 @@ constexpr bool Tests(T a, u64 property) {
     case simt::kNotANumber:
       return IsNan(a);
     case simt::kNormal:
-      return finite && magnitude >= kLeastNormal;
+      return finite && (magnitude >= kLeastNormal || magnitude == 0);  // zero counts as normal
     default:
       return magnitude > 0 && magnitude < kLeastNormal;
   }

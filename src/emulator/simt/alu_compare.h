@@ -163,12 +163,9 @@ simt::AluHandler HandlerFor(Form form) {
   return nullptr;
 }
 
-template <class T, bool kFlush, Compare kCompare>
-AluDecode Comparison(Form form) {
-  constexpr auto kHolds = [](T a, T b) -> bool {
-    return Holds<kCompare>(Comparable<kFlush>(a), Comparable<kFlush>(b));
-  };
-  AluDecode decode = LoopOf<kHolds>::Decode(HandlerFor<kHolds, kOneOf<T>>(form));
+template <auto F>
+AluDecode DecodeComparison(Form form, simt::AluHandler run) {
+  AluDecode decode = LoopOf<F>::Decode(run);
   decode.dst = form.result == Result::kPredicate ? Type::kPred : Type::kU32;
   if (form.combine != Combine::kNone) {
     decode.src[decode.sources++] = Type::kPred;
@@ -177,56 +174,59 @@ AluDecode Comparison(Form form) {
 }
 
 template <class T, bool kFlush>
+struct Comparisons {
+  template <Compare kCompare>
+  static AluDecode For(Form form) {
+    constexpr auto kHolds = [](T a, T b) -> bool {
+      return Holds<kCompare>(Comparable<kFlush>(a), Comparable<kFlush>(b));
+    };
+    return DecodeComparison<kHolds>(form, HandlerFor<kHolds, kOneOf<T>>(form));
+  }
+};
+
+/// `C` provides the decoded form of every comparison (Comparisons, or one for pairs).
+template <class C>
 AluDecode SelectOrdered(Compare compare, Form form) {
   switch (compare) {
     case Compare::kEq:
-      return Comparison<T, kFlush, Compare::kEq>(form);
+      return C::template For<Compare::kEq>(form);
     case Compare::kNe:
-      return Comparison<T, kFlush, Compare::kNe>(form);
+      return C::template For<Compare::kNe>(form);
     case Compare::kLt:
-      return Comparison<T, kFlush, Compare::kLt>(form);
+      return C::template For<Compare::kLt>(form);
     case Compare::kLe:
-      return Comparison<T, kFlush, Compare::kLe>(form);
+      return C::template For<Compare::kLe>(form);
     case Compare::kGt:
-      return Comparison<T, kFlush, Compare::kGt>(form);
+      return C::template For<Compare::kGt>(form);
     case Compare::kGe:
-      return Comparison<T, kFlush, Compare::kGe>(form);
+      return C::template For<Compare::kGe>(form);
     default:
       return {};
   }
 }
 
-template <class T, bool kFlush>
-AluDecode SelectFloatComparison(const AluSpec& spec, Form form) {
-  switch (spec.compare) {
+template <class C>
+AluDecode SelectFloatComparison(Compare compare, Form form) {
+  switch (compare) {
     case Compare::kEqu:
-      return Comparison<T, kFlush, Compare::kEqu>(form);
+      return C::template For<Compare::kEqu>(form);
     case Compare::kNeu:
-      return Comparison<T, kFlush, Compare::kNeu>(form);
+      return C::template For<Compare::kNeu>(form);
     case Compare::kLtu:
-      return Comparison<T, kFlush, Compare::kLtu>(form);
+      return C::template For<Compare::kLtu>(form);
     case Compare::kLeu:
-      return Comparison<T, kFlush, Compare::kLeu>(form);
+      return C::template For<Compare::kLeu>(form);
     case Compare::kGtu:
-      return Comparison<T, kFlush, Compare::kGtu>(form);
+      return C::template For<Compare::kGtu>(form);
     case Compare::kGeu:
-      return Comparison<T, kFlush, Compare::kGeu>(form);
+      return C::template For<Compare::kGeu>(form);
     case Compare::kNum:
-      return Comparison<T, kFlush, Compare::kNum>(form);
+      return C::template For<Compare::kNum>(form);
     case Compare::kNan:
-      return Comparison<T, kFlush, Compare::kNan>(form);
+      return C::template For<Compare::kNan>(form);
     default:
-      return SelectOrdered<T, kFlush>(spec.compare, form);
+      return SelectOrdered<C>(compare, form);
   }
-}
-
-template <class T>
-AluDecode SelectFloatType(const AluSpec& spec, Form form) {
-  if (!spec.Only(kFtz)) {
-    return {};
-  }
-  return spec.Has(kFtz) ? SelectFloatComparison<T, true>(spec, form)
-                        : SelectFloatComparison<T, false>(spec, form);
 }
 
 }  // namespace kernelpro::KP_ALU_ISA

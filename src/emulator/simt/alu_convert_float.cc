@@ -45,12 +45,22 @@ AluDecode NarrowPair() {
   }>;
 }
 
+/// tf32 is kept in f32 bits. .rna passes NaNs through its integer rounding: they are cut off, and
+/// .satfinite takes one unit from everything beyond the largest finite value.
+template <Round kRound, bool kFinite, bool kClampNegative>
+constexpr u32 Tf32(float a) {
+  const u32 bits = NarrowRelu<TFloat32, kRound, kFinite, kClampNegative>(a) << 13U;
+  if constexpr (kRound == Round::kNearestAway) {
+    const u32 cut = BitCast<u32>(a) & 0xffffe000U;
+    return IsNan(a) ? cut - (kFinite ? 0x2000U : 0U) : bits;
+  } else {
+    return bits;
+  }
+}
+
 template <Round kRound, bool kFinite, bool kClampNegative>
 AluDecode NarrowTf32() {
-  return kLanewise<[](float a) -> u32 {
-    const u32 bits = NarrowRelu<TFloat32, kRound, kFinite, kClampNegative>(a);
-    return IsNan(a) ? kNanF32 : bits << 13U;
-  }>;
+  return kLanewise<[](float a) -> u32 { return Tf32<kRound, kFinite, kClampNegative>(a); }>;
 }
 
 template <Round kRound, bool kFinite, bool kClampNegative>
@@ -181,53 +191,70 @@ AluDecode SelectFromF32(const AluSpec& spec) {
 }
 
 /// f16 and bf16 from f64 or from each other.
+template <class H, Round kRound, class S>
+constexpr H HalfFrom(S a) {
+  if constexpr (std::is_same_v<S, double>) {
+    return NarrowKeepingNan<H, kRound>(a);
+  } else {
+    return NarrowTo<H, kRound>(Widen(a));
+  }
+}
+
 template <class H, class S>
 AluDecode SelectHalfFrom(const AluSpec& spec) {
-  const auto wide = [](S a) {
-    if constexpr (std::is_same_v<S, double>) {
-      return a;
-    } else {
-      return Widen(a);
-    }
-  };
-  using Widener = decltype(wide);
   switch (spec.flags) {
     case simt::kRn:
-      return kLanewise<[](S a) -> H { return NarrowTo<H, Round::kNearest>(Widener{}(a)); }>;
+      return kLanewise<[](S a) -> H { return HalfFrom<H, Round::kNearest>(a); }>;
     case simt::kRz:
-      return kLanewise<[](S a) -> H { return NarrowTo<H, Round::kZero>(Widener{}(a)); }>;
+      return kLanewise<[](S a) -> H { return HalfFrom<H, Round::kZero>(a); }>;
     case simt::kRm:
-      return kLanewise<[](S a) -> H { return NarrowTo<H, Round::kDown>(Widener{}(a)); }>;
+      return kLanewise<[](S a) -> H { return HalfFrom<H, Round::kDown>(a); }>;
     case simt::kRp:
-      return kLanewise<[](S a) -> H { return NarrowTo<H, Round::kUp>(Widener{}(a)); }>;
+      return kLanewise<[](S a) -> H { return HalfFrom<H, Round::kUp>(a); }>;
     default:
       return {};
   }
 }
 
-template <class D, bool kFlush, bool kSaturate, class W>
-constexpr D Deliver(W x) {
-  if constexpr (std::is_same_v<D, F16> || std::is_same_v<D, BF16>) {
-    return NarrowTo<D>(kSaturate ? Saturate01(x) : x);
-  } else if constexpr (std::is_same_v<D, float>) {
-    return Finish<kFlush, kSaturate>(static_cast<float>(x));
+template <class T>
+constexpr auto Widened(T x) {
+  if constexpr (sizeof(T) == 2) {
+    return Widen(x);
   } else {
-    return Canonical(kSaturate ? Saturate01(static_cast<double>(x)) : static_cast<double>(x));
+    return x;
+  }
+}
+
+/// The end of a conversion: the destination's format, flushing, saturating. Conversions to and from
+/// f64 and from bf16 keep NaN payloads, as the host's do; others return the canonical NaN.
+template <class D, bool kCanonical, bool kFlush, bool kSaturate, class W>
+constexpr D Deliver(W x) {
+  if constexpr (sizeof(D) == 2) {
+    return NarrowTo<D>(kSaturate ? Saturate01(x) : x);
+  } else {
+    const D converted = static_cast<D>(x);
+    const D result = kSaturate ? Saturate01(converted) : converted;
+    if constexpr (std::is_same_v<D, float>) {
+      return kCanonical ? Canonical(Flush<kFlush>(result)) : Flush<kFlush>(result);
+    } else {
+      return result;
+    }
   }
 }
 
 template <class D, class S, bool kFlush, bool kSaturate>
 AluDecode Resized() {
+  constexpr bool kFlushInput = kFlush && std::is_same_v<S, float>;
+  constexpr bool kCanonical = std::is_same_v<S, F16> || (kFlushInput && std::is_same_v<D, float>);
   return kLanewise<[](S a) -> D {
-    if constexpr (std::is_same_v<S, double> || std::is_same_v<S, float>) {
-      constexpr bool kFlushInput = kFlush && std::is_same_v<S, float>;
-      if constexpr (kFlushInput) {
-        return Deliver<D, kFlush, kSaturate>(Flush<true>(a));
-      } else {
-        return Deliver<D, kFlush, kSaturate>(a);
-      }
+    if constexpr (kFlushInput) {
+      return Deliver<D, kCanonical, kFlush, kSaturate>(Flush<true>(a));
+    } else if constexpr (kFlush && std::is_same_v<S, double>) {
+      const auto scaled = static_cast<float>(a * static_cast<double>(kTinyScale));
+      const float flushed = FlushTiny<true>(static_cast<float>(a), scaled);
+      return Deliver<D, kCanonical, false, kSaturate>(flushed);
     } else {
-      return Deliver<D, kFlush, kSaturate>(Widen(a));
+      return Deliver<D, kCanonical, kFlush, kSaturate>(Widened(a));
     }
   }>;
 }
@@ -268,11 +295,9 @@ template <class T, Round kMode, bool kFlush, bool kSaturate>
 AluDecode RoundedToIntegral() {
   return kLanewise<[](T a) -> T {
     if constexpr (std::is_same_v<T, float>) {
-      return Deliver<T, kFlush, kSaturate>(Integral<kMode>(Flush<kFlush>(a)));
-    } else if constexpr (std::is_same_v<T, double>) {
-      return Deliver<T, false, kSaturate>(Integral<kMode>(a));
+      return Deliver<T, true, kFlush, kSaturate>(Integral<kMode>(Flush<kFlush>(a)));
     } else {
-      return Deliver<T, false, kSaturate>(Integral<kMode>(Widen(a)));
+      return Deliver<T, true, false, kSaturate>(Integral<kMode>(Widened(a)));
     }
   }>;
 }

@@ -18,6 +18,7 @@ AluDecode SelectRounded(const AluSpec& spec);         // f32 and f64, .rz .rm .r
 AluDecode SelectApprox(const AluSpec& spec);          // .approx and .full
 AluDecode SelectHalf(const AluSpec& spec);            // f16, bf16 and their pairs
 AluDecode SelectCompare(const AluSpec& spec);         // setp, set, testp
+AluDecode SelectCompareHalf(const AluSpec& spec);     // the same on f16 and bf16
 AluDecode SelectConvertInteger(const AluSpec& spec);  // cvt that reads or writes an integer
 AluDecode SelectConvertFloat(const AluSpec& spec);    // cvt between floats
 AluDecode Pack(int bits, int elements);

@@ -14,6 +14,22 @@ using simt::kRn;
 using simt::kSat;
 using simt::kXorsign;
 
+template <bool Z>
+constexpr float MultiplyF32(float a, float b) {
+  return FlushTiny<Z>(a * b, Z ? (a * kTinyScale) * b : 0.0F);
+}
+
+template <bool Z>
+constexpr float FmaF32(float a, float b, float c) {
+  return FlushTiny<Z>(FusedMultiplyAdd(a, b, c),
+                      Z ? FusedMultiplyAdd(a * kTinyScale, b, c * kTinyScale) : 0.0F);
+}
+
+template <bool Z>
+constexpr float DivideF32(float a, float b) {
+  return FlushTiny<Z>(a / b, Z ? (a * kTinyScale) / b : 0.0F);
+}
+
 template <bool Z, bool S>
 AluDecode ArithmeticF32(AluOp op) {
   switch (op) {
@@ -27,12 +43,12 @@ AluDecode ArithmeticF32(AluOp op) {
       }>;
     case AluOp::kMul:
       return kLanewise<[](float a, float b) -> float {
-        return Finish<Z, S>(Flush<Z>(a) * Flush<Z>(b));
+        return Finish<false, S>(MultiplyF32<Z>(Flush<Z>(a), Flush<Z>(b)));
       }>;
     case AluOp::kFma:
     case AluOp::kMad:
       return kLanewise<[](float a, float b, float c) -> float {
-        return Finish<Z, S>(FusedMultiplyAdd(Flush<Z>(a), Flush<Z>(b), Flush<Z>(c)));
+        return Finish<false, S>(FmaF32<Z>(Flush<Z>(a), Flush<Z>(b), Flush<Z>(c)));
       }>;
     default:
       return {};
@@ -44,10 +60,12 @@ AluDecode QuotientF32(AluOp op) {
   switch (op) {
     case AluOp::kDiv:
       return kLanewise<[](float a, float b) -> float {
-        return Finish<Z, false>(Flush<Z>(a) / Flush<Z>(b));
+        return Finish<false, false>(DivideF32<Z>(Flush<Z>(a), Flush<Z>(b)));
       }>;
     case AluOp::kRcp:
-      return kLanewise<[](float a) -> float { return Finish<Z, false>(1.0F / Flush<Z>(a)); }>;
+      return kLanewise<[](float a) -> float {
+        return Finish<false, false>(DivideF32<Z>(1.0F, Flush<Z>(a)));
+      }>;
     case AluOp::kSqrt:
       return kLanewise<[](float a) -> float {
         return Finish<Z, false>(__builtin_sqrtf(Flush<Z>(a)));
@@ -154,22 +172,22 @@ AluDecode SelectF32(const AluSpec& spec) {
 AluDecode RoundedF64(AluOp op) {
   switch (op) {
     case AluOp::kAdd:
-      return kLanewise<[](double a, double b) -> double { return Canonical(a + b); }>;
+      return kLanewise<[](double a, double b) -> double { return WithNan(a + b, a, b); }>;
     case AluOp::kSub:
-      return kLanewise<[](double a, double b) -> double { return Canonical(a - b); }>;
+      return kLanewise<[](double a, double b) -> double { return WithNan(a - b, a, b); }>;
     case AluOp::kMul:
-      return kLanewise<[](double a, double b) -> double { return Canonical(a * b); }>;
+      return kLanewise<[](double a, double b) -> double { return WithNan(a * b, a, b); }>;
     case AluOp::kFma:
     case AluOp::kMad:
       return kLanewise<[](double a, double b, double c) -> double {
-        return Canonical(FusedMultiplyAdd(a, b, c));
+        return WithNan(FusedMultiplyAdd(a, b, c), a, c, b);
       }>;
     case AluOp::kDiv:
-      return kLanewise<[](double a, double b) -> double { return Canonical(a / b); }>;
+      return kLanewise<[](double a, double b) -> double { return WithNan(a / b, b, a); }>;
     case AluOp::kRcp:
-      return kLanewise<[](double a) -> double { return Canonical(1.0 / a); }>;
+      return kLanewise<[](double a) -> double { return WithNan(1.0 / a, a); }>;
     case AluOp::kSqrt:
-      return kLanewise<[](double a) -> double { return Canonical(__builtin_sqrt(a)); }>;
+      return kLanewise<[](double a) -> double { return WithNan(__builtin_sqrt(a), a); }>;
     default:
       return {};
   }
@@ -178,11 +196,13 @@ AluDecode RoundedF64(AluOp op) {
 AluDecode SelectF64(const AluSpec& spec) {
   switch (spec.op) {
     case AluOp::kAbs:
-      return spec.flags == 0 ? kLanewise<[](double a) -> double { return AbsBits(a); }>
-                             : AluDecode{};
+      return spec.flags == 0
+                 ? kLanewise<[](double a) -> double { return IsNan(a) ? Quiet(a) : AbsBits(a); }>
+                 : AluDecode{};
     case AluOp::kNeg:
-      return spec.flags == 0 ? kLanewise<[](double a) -> double { return NegateBits(a); }>
-                             : AluDecode{};
+      return spec.flags == 0
+                 ? kLanewise<[](double a) -> double { return IsNan(a) ? Quiet(a) : NegateBits(a); }>
+                 : AluDecode{};
     case AluOp::kMin:
       return spec.flags == 0 ? kLanewise<[](double a, double b) -> double {
         return MinMax<false, false>(a, b);

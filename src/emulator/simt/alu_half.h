@@ -125,6 +125,17 @@ constexpr H NarrowTo(W x) {
   return H{static_cast<u16>(Narrow<typename FormatOf<H>::type, kRound, false, W>(x))};
 }
 
+/// cvt from f64 keeps the top of a NaN's payload; arithmetic and cvt from f32 do not.
+template <class H, Round kRound>
+constexpr H NarrowKeepingNan(double x) {
+  using F = typename FormatOf<H>::type;
+  const u64 bits = BitCast<u64>(x);
+  const auto payload = static_cast<u32>(bits >> (52U - F::kMantissa)) & ((1U << F::kMantissa) - 1);
+  const u32 sign = static_cast<u32>(bits >> 48U) & F::kSign;
+  const u32 nan = sign | F::kInfinity | (1U << (F::kMantissa - 1)) | payload;
+  return IsNan(x) ? H{static_cast<u16>(nan)} : NarrowTo<H, kRound>(x);
+}
+
 template <bool kFlush>
 constexpr F16 Flush(F16 h) {
   return kFlush && (h.bits & 0x7c00U) == 0 ? F16{static_cast<u16>(h.bits & 0x8000U)} : h;

@@ -17,13 +17,22 @@ constexpr bool IsNan(double x) {
   return x != x;
 }
 
-/// The NaN that the hardware's arithmetic returns.
+/// The one NaN of f32 arithmetic.
 constexpr float Canonical(float x) {
   return IsNan(x) ? BitCast<float>(kNanF32) : x;
 }
 
-constexpr double Canonical(double x) {
-  return IsNan(x) ? BitCast<double>(kNanF64) : x;
+constexpr double Quiet(double x) {
+  return BitCast<double>(BitCast<u64>(x) | 0x0008000000000000U);
+}
+
+/// f64 arithmetic keeps NaN payloads: of several NaN operands the last one named here wins, and an
+/// invalid operation gives the default NaN.
+template <class... Operands>
+constexpr double WithNan(double result, Operands... operands) {
+  double r = IsNan(result) ? BitCast<double>(kNanF64) : result;
+  ((r = IsNan(operands) ? Quiet(operands) : r), ...);
+  return r;
 }
 
 /// .ftz: a subnormal becomes a zero of its sign.
@@ -43,6 +52,22 @@ constexpr T Saturate01(T x) {
   const T low = x > T{0} ? x : T{0};
   return low < T{1} ? low : T{1};
 }
+
+/// .ftz of a result that rounding may have lifted to the smallest normal number: the hardware
+/// decides on the value rounded with unbounded exponent. `scaled` is the same operation with its
+/// result 2^64 times larger; where that overflows the result is far from subnormal.
+template <bool kFlush>
+constexpr float FlushTiny(float result, float scaled) {
+  if constexpr (kFlush) {
+    const bool tiny = scaled < 0x1p-62F && scaled > -0x1p-62F;
+    const u32 bits = BitCast<u32>(result);
+    return BitCast<float>(tiny ? bits & 0x80000000U : bits);
+  } else {
+    return result;
+  }
+}
+
+inline constexpr float kTinyScale = 0x1p64F;
 
 template <bool kFlush, bool kSaturate>
 constexpr float Finish(float x) {
@@ -95,7 +120,11 @@ constexpr T MinMax(T a, T b) {
     result = IsNan(a) ? b : result;
     result = IsNan(b) ? a : result;
   }
-  return Canonical(result);
+  if constexpr (sizeof(T) == 8) {
+    return IsNan(result) ? Quiet(b) : result;
+  } else {
+    return Canonical(result);
+  }
 }
 
 /// product + addend rounded to odd: one more rounding, to a format at least two bits narrower,

@@ -3,8 +3,8 @@
 
 #include "emulator/simt/alu_families.h"
 
-// Integer division by zero gives all ones and a remainder by zero the dividend, as the code that
-// ptxas emits does; MIN / -1 wraps to MIN with remainder 0.
+// Quotient and remainder by zero are all ones, as on the hardware; MIN / -1 wraps to MIN with
+// remainder 0.
 namespace kernelpro::KP_ALU_ISA {
 namespace {
 
@@ -119,7 +119,7 @@ constexpr T Div(T a, T b) {
 
 template <class T>
 constexpr T Rem(T a, T b) {
-  return b == 0 ? a : Sub<T>(a, MulLo<T>(Div<T>(a, b), b));
+  return b == 0 ? static_cast<T>(-1) : Sub<T>(a, MulLo<T>(Div<T>(a, b), b));
 }
 
 template <class T>

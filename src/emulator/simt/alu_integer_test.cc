@@ -69,7 +69,7 @@ TYPED_TEST(IntegerTest, Arithmetic) {
 
 TYPED_TEST(IntegerTest, DivisionIncludingByZeroAndOverflow) {
   this->Check("div", [](Wide a, Wide b, Wide) { return b == 0 ? Wide{-1} : a / b; });
-  this->Check("rem", [](Wide a, Wide b, Wide) { return b == 0 ? a : a % b; });
+  this->Check("rem", [](Wide a, Wide b, Wide) { return b == 0 ? Wide{-1} : a % b; });
 }
 
 TYPED_TEST(IntegerTest, Shifts) {

@@ -61,6 +61,21 @@ double Fma(double a, double b, double c) {
   return __builtin_fma(a, b, c);
 }
 
+template <bool Z>
+inline float MultiplyF32(float a, float b) {
+  return FlushTiny<Z>(a * b, Z ? (a * kTinyScale) * b : 0.0F);
+}
+
+template <bool Z>
+inline float FmaF32(float a, float b, float c) {
+  return FlushTiny<Z>(Fma(a, b, c), Z ? Fma(a * kTinyScale, b, c * kTinyScale) : 0.0F);
+}
+
+template <bool Z>
+inline float DivideF32(float a, float b) {
+  return FlushTiny<Z>(a / b, Z ? (a * kTinyScale) / b : 0.0F);
+}
+
 template <bool Z, bool S>
 AluDecode ArithmeticF32(const AluSpec& spec) {
   switch (spec.op) {
@@ -74,12 +89,12 @@ AluDecode ArithmeticF32(const AluSpec& spec) {
       }>(spec);
     case AluOp::kMul:
       return Directed<[](float a, float b) -> float {
-        return Finish<Z, S>(Flush<Z>(a) * Flush<Z>(b));
+        return Finish<false, S>(MultiplyF32<Z>(Flush<Z>(a), Flush<Z>(b)));
       }>(spec);
     case AluOp::kFma:
     case AluOp::kMad:
       return Directed<[](float a, float b, float c) -> float {
-        return Finish<Z, S>(Fma(Flush<Z>(a), Flush<Z>(b), Flush<Z>(c)));
+        return Finish<false, S>(FmaF32<Z>(Flush<Z>(a), Flush<Z>(b), Flush<Z>(c)));
       }>(spec);
     default:
       return {};
@@ -91,10 +106,12 @@ AluDecode QuotientF32(const AluSpec& spec) {
   switch (spec.op) {
     case AluOp::kDiv:
       return Directed<[](float a, float b) -> float {
-        return Finish<Z, false>(Flush<Z>(a) / Flush<Z>(b));
+        return Finish<false, false>(DivideF32<Z>(Flush<Z>(a), Flush<Z>(b)));
       }>(spec);
     case AluOp::kRcp:
-      return Directed<[](float a) -> float { return Finish<Z, false>(1.0F / Flush<Z>(a)); }>(spec);
+      return Directed<[](float a) -> float {
+        return Finish<false, false>(DivideF32<Z>(1.0F, Flush<Z>(a)));
+      }>(spec);
     case AluOp::kSqrt:
       return Directed<[](float a) -> float {
         return Finish<Z, false>(__builtin_sqrtf(Flush<Z>(a)));
@@ -107,22 +124,22 @@ AluDecode QuotientF32(const AluSpec& spec) {
 AluDecode SelectF64(const AluSpec& spec) {
   switch (spec.op) {
     case AluOp::kAdd:
-      return Directed<[](double a, double b) -> double { return Canonical(a + b); }>(spec);
+      return Directed<[](double a, double b) -> double { return WithNan(a + b, a, b); }>(spec);
     case AluOp::kSub:
-      return Directed<[](double a, double b) -> double { return Canonical(a - b); }>(spec);
+      return Directed<[](double a, double b) -> double { return WithNan(a - b, a, b); }>(spec);
     case AluOp::kMul:
-      return Directed<[](double a, double b) -> double { return Canonical(a * b); }>(spec);
+      return Directed<[](double a, double b) -> double { return WithNan(a * b, a, b); }>(spec);
     case AluOp::kFma:
     case AluOp::kMad:
       return Directed<[](double a, double b, double c) -> double {
-        return Canonical(Fma(a, b, c));
+        return WithNan(Fma(a, b, c), a, c, b);
       }>(spec);
     case AluOp::kDiv:
-      return Directed<[](double a, double b) -> double { return Canonical(a / b); }>(spec);
+      return Directed<[](double a, double b) -> double { return WithNan(a / b, b, a); }>(spec);
     case AluOp::kRcp:
-      return Directed<[](double a) -> double { return Canonical(1.0 / a); }>(spec);
+      return Directed<[](double a) -> double { return WithNan(1.0 / a, a); }>(spec);
     case AluOp::kSqrt:
-      return Directed<[](double a) -> double { return Canonical(__builtin_sqrt(a)); }>(spec);
+      return Directed<[](double a) -> double { return WithNan(__builtin_sqrt(a), a); }>(spec);
     default:
       return {};
   }
@@ -145,11 +162,13 @@ template <class To, class From>
 AluDecode Conversion(const AluSpec& spec) {
   if constexpr (std::is_same_v<To, float> && std::is_same_v<From, double>) {
     if (spec.Has(kFtz)) {
-      return Directed<[](double a) -> float { return Finish<true, false>(static_cast<float>(a)); }>(
-          spec);
+      return Directed<[](double a) -> float {
+        return FlushTiny<true>(static_cast<float>(a),
+                               static_cast<float>(a * static_cast<double>(kTinyScale)));
+      }>(spec);
     }
   }
-  return Directed<[](From a) -> To { return Canonical(static_cast<To>(a)); }>(spec);
+  return Directed<[](From a) -> To { return static_cast<To>(a); }>(spec);
 }
 
 template <class To>

@@ -5,9 +5,10 @@ namespace kernelpro::KP_ALU_ISA {
 
 AluDecode Select(const AluSpec& spec) {
   using Family = AluDecode (*)(const AluSpec&);
-  constexpr Family kFamilies[] = {
-      SelectMove,    SelectInteger, SelectBits,    SelectCarry,          SelectFloat,
-      SelectRounded, SelectApprox,  SelectCompare, SelectConvertInteger, SelectConvertFloat};
+  constexpr Family kFamilies[] = {SelectMove,    SelectInteger,        SelectBits,
+                                  SelectCarry,   SelectFloat,          SelectRounded,
+                                  SelectApprox,  SelectHalf,           SelectCompareHalf,
+                                  SelectCompare, SelectConvertInteger, SelectConvertFloat};
   for (const Family select : kFamilies) {
     const AluDecode decode = select(spec);
     if (decode.run != nullptr) {
