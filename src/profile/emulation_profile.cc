@@ -159,11 +159,12 @@ double BoundPct(const KernelTally& k, const std::string& name) {
 }
 
 void PipeMetrics(const KernelTally& k, const model::GpuSpec& spec, KernelProfile& out) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kBounds = {{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kBounds = {{
       {"fma", metric::kFmaPct},
       {"alu", metric::kAluPct},
       {"fp64", metric::kFp64Pct},
       {"sfu", metric::kXuPct},
+      {"tensor", metric::kTensorPct},
       {"lsu", metric::kLsuPct},
       {"l1", metric::kL1Pct},
       {"l2", metric::kL2Pct},
@@ -316,7 +317,7 @@ KernelProfile ToProfile(const KernelTally& k, const model::GpuSpec& spec) {
   for (const std::string_view name :
        {metric::kWarpLatency, metric::kStallBarrier, metric::kStallLongScoreboard,
         metric::kStallShortScoreboard, metric::kStallMioThrottle, metric::kStallLgThrottle,
-        metric::kStallWait, metric::kWarpsEligible, metric::kTensorPct}) {
+        metric::kStallWait, metric::kWarpsEligible}) {
     out.missing.emplace_back(name);
   }
   return out;
