@@ -18,13 +18,13 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "device/emulated_launch.h"
 #include "diagnose/diagnose.h"
 #include "emulator/model/model.h"
 #include "emulator/ptx/module.h"
 #include "emulator/simt/engine.h"
 #include "emulator/simt/memory.h"
 #include "profile/emulation_profile.h"
-#include "profile/hardware.h"
 #include "task/task.h"
 
 namespace kernelpro {
