@@ -195,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Examples, ExampleSeed,
                                                 64.0 * kMega,
                                                 "lat.barrier",
                                                 "__syncthreads"}),
-                         [](const auto& info) { return std::string(info.param.task); });
+                         [](const auto& test) { return std::string(test.param.task); });
 
 }  // namespace
 }  // namespace kernelpro
