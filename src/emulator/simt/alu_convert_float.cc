@@ -248,7 +248,7 @@ AluDecode Resized() {
   constexpr bool kCanonical = std::is_same_v<S, F16> || (kFlushInput && std::is_same_v<D, float>);
   return kLanewise<[](S a) -> D {
     if constexpr (kFlushInput) {
-      return Deliver<D, kCanonical, kFlush, kSaturate>(Flush<true>(a));
+      return Deliver<D, kCanonical, kFlush, kSaturate>(Canonical(Flush<true>(a)));
     } else if constexpr (kFlush && std::is_same_v<S, double>) {
       const auto scaled = static_cast<float>(a * static_cast<double>(kTinyScale));
       const float flushed = FlushTiny<true>(static_cast<float>(a), scaled);
