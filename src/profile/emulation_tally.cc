@@ -155,6 +155,7 @@ void KernelTally::Add(const EmulatedLaunch& launch, const model::GpuSpec& spec) 
       lines[{launch.files[where.file], where.line}].Add(c, op, scale);
     }
   }
+  hits_known = hits_known && report.sampled;
   launches += 1;
   time_us += launch.time.time_us;
   run_cycles += std::max(0.0, launch.time.time_us - spec.launch_overhead_us) * 1e-6 * spec.clock_hz;
