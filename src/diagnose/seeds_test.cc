@@ -93,29 +93,14 @@ Result<EmulatedLaunch> Emulate(const Seed& seed, const std::string& text,
       Put(parameters, parameter.offset, seed.numbers.at(i - seed.buffers.size()));
     }
   }
-  EmulatedLaunch launch;
-  launch.resources = model::EstimateResources(*kernel);
-  launch.resources_estimated = true;
-  const model::Occupancy occupancy = model::ComputeOccupancy(
-      spec, launch.resources, static_cast<std::uint32_t>(seed.block.Count()), 0);
   simt::LaunchConfig config;
   config.kernel = kernel->name;
   config.grid = seed.grid;
   config.block = seed.block;
   config.parameters = std::move(parameters);
   config.mode = simt::Mode::kSample;
-  config.resident_ctas_per_sm = occupancy.ctas_per_sm;
-  config.l1_carveout_bytes =
-      model::SharedCarveout(spec, occupancy.ctas_per_sm, launch.resources.static_shared_bytes);
-  KP_ASSIGN_OR_RETURN(launch.report,
-                      simt::Launch(*program, config, model::ToEngineSpec(spec), memory));
-  launch.time = model::ModelTime(spec, *kernel, launch.report, launch.resources);
-  launch.files = module->files;
-  for (const ptx::Instruction& op : kernel->body) {
-    launch.instructions.push_back(
-        {.opcode = op.opcode, .file = op.where.file, .line = op.where.line});
-  }
-  return launch;
+  const LaunchContext context{spec, *program, *kernel, model::EstimateResources(*kernel), true};
+  return RunEmulatedLaunch(context, std::move(config), memory);
 }
 
 std::string LineOf(const Seed& seed, std::uint32_t number) {
@@ -186,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Examples, ExampleSeed,
                                                 {256, 1, 1},
                                                 2.0 * 64 * kMega,
                                                 "cmp.fp64",
-                                                "1.0 / sqrt"},
+                                                "sqrt(variance"},
                                            Seed{"block_sum",
                                                 {16 * kMega, 4096},
                                                 {4096},

@@ -294,6 +294,18 @@ void LineProfiles(const KernelTally& k, KernelProfile& out) {
   }
 }
 
+/// A launch that was run whole has no L1 hits counted: unknown, not zero.
+void DropHits(KernelProfile& out) {
+  for (const std::string_view name :
+       {metric::kLoadHitSectors, metric::kLoadHitPct, metric::kL1HitPct}) {
+    out.metrics.erase(std::string(name));
+    out.missing.emplace_back(name);
+    for (LineMetrics& line : out.lines) {
+      line.metrics.erase(std::string(name));
+    }
+  }
+}
+
 KernelProfile ToProfile(const KernelTally& k, const model::GpuSpec& spec) {
   KernelProfile out;
   const EmulatedLaunch& launch = *k.longest;
@@ -311,6 +323,9 @@ KernelProfile ToProfile(const KernelTally& k, const model::GpuSpec& spec) {
   LaunchMetrics(k, spec, out);
   TimeMetrics(k, spec, out.metrics);
   LineProfiles(k, out);
+  if (!k.hits_known) {
+    DropHits(out);
+  }
   for (const auto& [opcode, count] : k.opcodes) {
     out.opcodes[opcode] = static_cast<std::uint64_t>(std::llround(count));
   }

@@ -155,11 +155,10 @@ void KernelTally::Add(const EmulatedLaunch& launch, const model::GpuSpec& spec) 
       lines[{launch.files[where.file], where.line}].Add(c, op, scale);
     }
   }
-  // A launch that could not be modelled has an infinite time; its counters still count.
-  const double time = std::isfinite(launch.time.time_us) ? launch.time.time_us : 0;
+  hits_known = hits_known && report.sampled;
   launches += 1;
-  time_us += time;
-  run_cycles += std::max(0.0, time - spec.launch_overhead_us) * 1e-6 * spec.clock_hz;
+  time_us += launch.time.time_us;
+  run_cycles += std::max(0.0, launch.time.time_us - spec.launch_overhead_us) * 1e-6 * spec.clock_hz;
   for (const model::Bound& bound : launch.time.bounds) {
     bound_cycles[bound.name] += bound.cycles;
   }
