@@ -44,11 +44,12 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  // A value or an error converts by itself, so that `return value;` and `return Fail(...);` work.
+  Result(T value)  // NOLINT(google-explicit-constructor)
+      : state_(std::in_place_index<0>, std::move(value)) {}
 
-  Result(Error error)
-      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)  // NOLINT(google-explicit-constructor)
+      : state_(std::in_place_index<1>, std::move(error)) {}
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
 
@@ -84,6 +85,7 @@ inline Status Ok() {
 
 }  // namespace kernelpro
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and declarations cannot be put in parentheses.
 #define KP_CONCAT_(a, b) a##b
 #define KP_CONCAT(a, b) KP_CONCAT_(a, b)
 // __COUNTER__, not __LINE__: a lambda inside the expression may use these macros again.
@@ -102,3 +104,4 @@ inline Status Ok() {
   lhs = std::move(tmp).value()
 #define KP_ASSIGN_OR_RETURN(lhs, expr) \
   KP_ASSIGN_OR_RETURN_(KP_CONCAT(kp_result_, __COUNTER__), lhs, expr)
+// NOLINTEND(bugprone-macro-parentheses)

@@ -48,7 +48,7 @@ class Referee final : public Evaluator {
           std::filesystem::path library, std::filesystem::path program)
       : task_(task),
         device_(device),
-        options_(options),
+        options_(std::move(options)),
         reference_(task_, std::move(library), std::move(program)),
         trials_(task_, reference_, seed),
         poison_(Rng(seed).Fork(0x706f69736f6eULL)) {}
@@ -230,8 +230,7 @@ class Referee final : public Evaluator {
         return kept.kind == fault.kind && kept.kernel == fault.kernel &&
                kept.instruction == fault.instruction;
       };
-      if (evaluation->faults.size() < kMost &&
-          std::none_of(evaluation->faults.begin(), evaluation->faults.end(), same)) {
+      if (evaluation->faults.size() < kMost && std::ranges::none_of(evaluation->faults, same)) {
         evaluation->faults.push_back(fault);
       }
     }

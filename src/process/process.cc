@@ -160,8 +160,7 @@ struct Child::State {
 
 Result<Child> Child::Start(const ProcessSpec& spec) {
   // A child that closes its input early must not kill us.
-  static const auto ignore_pipe = ::signal(SIGPIPE, SIG_IGN);
-  (void)ignore_pipe;
+  ::signal(SIGPIPE, SIG_IGN);
   KP_ASSIGN_OR_RETURN(const SpawnedChild spawned, Spawn(spec));
   auto* state = new State;  // NOLINT(cppcoreguidelines-owning-memory): owned by Child
   state->child = spawned;
