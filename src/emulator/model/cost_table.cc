@@ -38,7 +38,7 @@ constexpr bool kGuess = false;
 /// with it come from the SASS that ptxas 13.0 emits for the instruction alone on sm_90 (counted on
 /// the path that ordinary values take), from NVIDIA's throughput table, or are called a guess.
 const std::vector<Row>& FloatRows() {
-  static const std::vector<Row> rows = {
+  static const std::vector<Row> kRows = {
       // f32 division family: MUFU, Newton steps and range checks; the slow path is not counted.
       {"div", {"rn", "f32"}, {.issue = 10, .fma = 8, .sfu = 1}, {.division = 1}},
       {"div",
@@ -112,12 +112,12 @@ const std::vector<Row>& FloatRows() {
       {"add", {"f32"}, {.fma = 1}, kAluLatency},
       {"sub", {"f32"}, {.fma = 1}, kAluLatency},
   };
-  return rows;
+  return kRows;
 }
 
 /// Half precision and conversions.
 const std::vector<Row>& HalfAndConversionRows() {
-  static const std::vector<Row> rows = {
+  static const std::vector<Row> kRows = {
       // HFMA2 and its relatives run on the FP32 pipe, packed or not.
       {"fma", {"half"}, {.fma = 1, .validated = kGuess}, kAluLatency},
       {"mul", {"half"}, {.fma = 1, .validated = kGuess}, kAluLatency},
@@ -136,11 +136,11 @@ const std::vector<Row>& HalfAndConversionRows() {
       {"cvt", {"f32"}, {.sfu = 1}, {.cycles = 14}},
       {"cvt", {}, {.issue = 0.5, .alu = 0.5}, {.cycles = 4}},
   };
-  return rows;
+  return kRows;
 }
 
 const std::vector<Row>& IntegerRows() {
-  static const std::vector<Row> rows = {
+  static const std::vector<Row> kRows = {
       // 64-bit division calls a subroutine (87 static instructions): a guess of its usual path.
       {"div",
        {"64"},
@@ -186,12 +186,12 @@ const std::vector<Row>& IntegerRows() {
       {"bfe", {}, {.issue = 3, .alu = 3, .validated = kGuess}, {.alu = 2}},
       {"bfi", {}, {.issue = 3, .alu = 3, .validated = kGuess}, {.alu = 2}},
   };
-  return rows;
+  return kRows;
 }
 
 /// Across lanes and warps, and what costs nothing.
 const std::vector<Row>& OtherRows() {
-  static const std::vector<Row> rows = {
+  static const std::vector<Row> kRows = {
       // Register moves vanish in register allocation, conversions of address spaces too.
       {"mov", {}, {.issue = 0}, kNoLatency},
       {"cvta", {}, {.issue = 0}, kNoLatency},
@@ -217,7 +217,7 @@ const std::vector<Row>& OtherRows() {
       {"movmatrix", {}, {.lsu = 1, .validated = kGuess}, {.shuffle = 1}},
       {"call", {}, {.issue = 8, .alu = 4, .validated = kGuess}, {.cycles = 30}},
   };
-  return rows;
+  return kRows;
 }
 
 bool IsHalf(std::string_view part) {

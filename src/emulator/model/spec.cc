@@ -40,7 +40,7 @@ struct Field {
 constexpr double kKiB = 1024;
 
 const std::vector<Field>& Fields() {
-  static const std::vector<Field> fields = {
+  static const std::vector<Field> kFields = {
       {"compute_capability", &GpuSpec::compute_capability},
       {"sm_count", &GpuSpec::sm_count},
       {"clock_mhz", &GpuSpec::clock_hz, 1e6},
@@ -80,7 +80,7 @@ const std::vector<Field>& Fields() {
       {"launch_overhead_us", &GpuSpec::launch_overhead_us},
       {"p_norm", &GpuSpec::p_norm},
   };
-  return fields;
+  return kFields;
 }
 
 Error Bad(std::string_view label, std::string_view what) {
