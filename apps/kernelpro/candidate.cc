@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "device/emulated_launch.h"
 #include "diagnose/diagnose.h"
 #include "profile/ncu_csv.h"
 #include "report/json.h"
@@ -69,7 +70,7 @@ Result<Examined> Examine(const CandidateOptions& options, const std::stop_token&
   KP_ASSIGN_OR_RETURN(const Profile launches, ReadNcuCsv(options.ncu_csv));
   examined.assessment.profile = MergeLaunches(launches);
   KP_ASSIGN_OR_RETURN(const model::GpuSpec spec, model::LoadSpec(options.gpu));
-  examined.assessment.diagnosis = Diagnose(examined.assessment.profile, model::ToHardware(spec));
+  examined.assessment.diagnosis = Diagnose(examined.assessment.profile, HardwareOf(spec));
   examined.assessment.evaluation.verdict = Verdict::kOk;
   return examined;
 }

@@ -101,9 +101,10 @@ Result<Plan> StoredPlan(const store::RunStore& store) {
   return plan;
 }
 
-/// The best kernel and what changed, as files beside the database.
-Status WriteResults(const fs::path& folder, const search::SearchResult& result,
+/// The best kernel with the header it needs, and what changed, as files beside the database.
+Status WriteResults(const fs::path& folder, const Task& task, const search::SearchResult& result,
                     const std::string& text) {
+  KP_RETURN_IF_ERROR(WriteFileAtomically(folder / "kernelpro_task.h", CandidateHeader(task)));
   KP_RETURN_IF_ERROR(WriteFileAtomically(folder / "best.cu", result.best.source));
   KP_RETURN_IF_ERROR(WriteFileAtomically(
       folder / "best.diff",
@@ -191,7 +192,7 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
   KP_ASSIGN_OR_RETURN(const std::vector<store::NodeRecord> nodes, parts.store->Nodes());
   const std::string text = report::SearchText(result, report::PathTo(nodes, result.best.id),
                                               parts.bench->task.name, parts.bench->device->info());
-  KP_RETURN_IF_ERROR(WriteResults(folder, result, text));
+  KP_RETURN_IF_ERROR(WriteResults(folder, parts.bench->task, result, text));
   if (options.json) {
     report::Json json =
         report::SearchJson(result, parts.bench->task.name, parts.bench->device->info());

@@ -113,6 +113,7 @@ Result<std::unique_ptr<Bench>> OpenBench(const fs::path& task, const std::string
   KP_ASSIGN_OR_RETURN(bench->toolchain, FindToolchain());
   EvaluatorOptions options;
   options.seed = input_seed;
+  options.cache_folder = CacheFolder();
   KP_ASSIGN_OR_RETURN(bench->evaluator, Evaluator::Create(bench->task, *bench->device, options));
   return bench;
 }

@@ -156,7 +156,7 @@ TEST(Primary, AccidentalDoublesComeBeforeWhatTheyCause) {
 
 TEST(Bounds, NeverBeyondTheTasksFloor) {
   ProfileBuilder b;
-  b.Set(metric::kMemory32b, 2e6).Set(metric::kMemory128b, 0).Task("floor_us", 80);
+  b.Set(metric::kMemory32b, 5e5).Set(metric::kMemory128b, 0).Task("floor_us", 80);
   const Diagnosis d = b.Diagnosis();
   ASSERT_TRUE(Has(d, "mem.width"));
   EXPECT_DOUBLE_EQ(d.findings.front().bound, 1 - 80.0 / 100);
@@ -166,7 +166,7 @@ TEST(Bounds, NeverBeyondTheTasksFloor) {
 TEST(Bounds, SmallKernelsOfACallWeighLess) {
   Profile profile = LowOccupancy().Profile();
   KernelProfile big = ProfileBuilder()
-                          .Set(metric::kMemory32b, 2e6)
+                          .Set(metric::kMemory32b, 5e5)
                           .Set(metric::kMemory128b, 0)
                           .Profile()
                           .kernels[0];
@@ -202,6 +202,7 @@ TEST(Diagnose, EmptyProfileIsEmptyDiagnosis) {
   Profile bare;
   bare.kernels.emplace_back();
   bare.kernels[0].time_us = 10;
+  bare.kernels[0].block[0] = 32;
   EXPECT_TRUE(Diagnose(bare, Hardware{}).findings.empty());
 }
 

@@ -129,6 +129,12 @@ std::optional<double> StallShare(const KernelProfile& kernel, std::string_view m
   return std::clamp(*stall / *latency, 0.0, 1.0);
 }
 
+std::optional<double> MultiplyAddShare(const ToolInput& input) {
+  const auto ffma = input.kernel.Value(metric::kFfma);
+  const double capacity = input.hardware.fp32_flops_per_s / 2 * RunSeconds(input.kernel);
+  return ffma && capacity > 0 ? std::optional(std::min(1.0, *ffma / capacity)) : std::nullopt;
+}
+
 double IssueActive(const ToolInput& input) {
   return std::clamp(input.kernel.Value(metric::kIssueActive).value_or(input.use.issue.value_or(0)),
                     0.0, 1.0);

@@ -54,6 +54,9 @@ struct Wavefronts {
 /// Share of the warp latency that a stall reason takes, 0..1; nothing without stall metrics.
 [[nodiscard]] std::optional<double> StallShare(const KernelProfile& kernel,
                                                std::string_view metric);
+/// Time that the float multiply-adds alone need at full rate, as a share of the kernel's time;
+/// nothing when they were not counted (the FMA pipe also computes indices).
+[[nodiscard]] std::optional<double> MultiplyAddShare(const ToolInput& input);
 /// Issue slots used, 0..1.
 [[nodiscard]] double IssueActive(const ToolInput& input);
 /// Membership of a class, its sub-kind ("LATENCY_BOUND(memory)") included; 0 when absent.

@@ -102,7 +102,11 @@ std::string Opening(const Diagnosis& diagnosis, const Profile& profile,
     }
     text += '\n';
   }
-  if (diagnosis.floor_us > 0) {
+  if (diagnosis.floor_us <= 0) {
+    text +=
+        "FLOOR   unknown: no task was given, so how far the best possible time is cannot be "
+        "told.\n";
+  } else {
     double total = 0;
     for (const KernelProfile& k : profile.kernels) {
       total += k.time_us;
@@ -149,6 +153,21 @@ void Primary(const Finding& f, Budget& out) {
   out.Must(fmt::format("AVOID   {}\n", f.avoid));
 }
 
+/// What nobody looked at, so that silence is not taken for health.
+std::string Unexamined(const Diagnosis& diagnosis, const KernelProfile& kernel) {
+  std::vector<std::string> ids;
+  for (const NotRun& tool : diagnosis.not_run) {
+    if (tool.kernel == kernel.name) {
+      ids.push_back(tool.id);
+    }
+  }
+  return ids.empty() ? std::string()
+                     : fmt::format(
+                           "UNKNOWN Not examined, because the profile lacks the metrics: "
+                           "{}.\n",
+                           fmt::join(ids, ", "));
+}
+
 std::string First(const std::string& sentences) {
   const std::size_t end = sentences.find_first_of(";.", 0);
   for (std::size_t i = end; i < sentences.size(); ++i) {
@@ -159,6 +178,28 @@ std::string First(const std::string& sentences) {
     }
   }
   return sentences;
+}
+
+/// Rule 1: one line each for the findings behind the primary one.
+std::vector<std::string> AlsoSeen(const Diagnosis& diagnosis) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 1; i < std::min(kMostFindings, diagnosis.findings.size()); ++i) {
+    const Finding& f = diagnosis.findings[i];
+    lines.push_back(fmt::format("ALSO    {} at {}: {}.\n", Head(f), Where(f), First(f.seen)));
+  }
+  return lines;
+}
+
+void OtherRemedies(const Diagnosis& diagnosis, Budget& out) {
+  if (diagnosis.findings.empty()) {
+    return;
+  }
+  const std::vector<std::string>& remedies = diagnosis.findings.front().remedies;
+  for (std::size_t i = 1; i < remedies.size(); ++i) {
+    if (!out.May(fmt::format("{}{}\n", i == 1 ? "OR      " : "        ", remedies[i]))) {
+      return;
+    }
+  }
 }
 
 }  // namespace
@@ -178,22 +219,21 @@ std::string FeedbackText(const Diagnosis& diagnosis, const Profile& profile) {
   const std::string fine =
       diagnosis.fine.empty() ? std::string()
                              : fmt::format("FINE    Keep: {}.\n", fmt::join(diagnosis.fine, "; "));
-  out.Reserve(CountWords(fine));
-  const std::size_t count = std::min(kMostFindings, diagnosis.findings.size());
-  for (std::size_t i = 1; i < count; ++i) {
-    const Finding& f = diagnosis.findings[i];
-    out.May(fmt::format("ALSO    {} at {}: {}.\n", Head(f), Where(f), First(f.seen)));
+  const std::vector<std::string> also = AlsoSeen(diagnosis);
+  std::size_t reserved = CountWords(fine);
+  for (const std::string& line : also) {
+    reserved += CountWords(line);
   }
-  if (!diagnosis.findings.empty()) {
-    const std::vector<std::string>& remedies = diagnosis.findings.front().remedies;
-    for (std::size_t i = 1; i < remedies.size(); ++i) {
-      if (!out.May(fmt::format("{}{}\n", i == 1 ? "OR      " : "        ", remedies[i]))) {
-        break;
-      }
-    }
+  out.Reserve(reserved);
+  OtherRemedies(diagnosis, out);
+  for (const std::string& line : also) {
+    reserved -= CountWords(line);
+    out.Reserve(reserved);
+    out.May(line);
   }
   out.Reserve(0);
   out.May(fine);
+  out.May(Unexamined(diagnosis, *kernel));
   return out.Take();
 }
 

@@ -48,6 +48,9 @@ void AddFromSource(const std::string& name, KernelProfile& k) {
   add(metric::kLoadBytes, loads * bytes);
   const double memory = loads + stores + k.Value(metric::kSharedLoadsHw).value() +
                         k.Value(metric::kSharedStoresHw).value();
+  if (name.starts_with("mm_")) {  // 2048 x 2048 x 2048
+    add(metric::kFfma, 2048.0 * 2048 * 2048);
+  }
   const bool wide = LaneBytes(name) >= 16;
   add(metric::kMemory32b, wide ? 0 : memory);
   add(metric::kMemory128b, wide ? memory : 0);

@@ -17,7 +17,7 @@ namespace kernelpro::testing {
 
 class ProfileBuilder {
  public:
-  /// 4096 blocks of 256 threads, 100 us; full warps, coalesced 4-byte loads and stores, half of
+  /// 4096 blocks of 256 threads, 100 us; full warps, coalesced 16-byte loads and stores, half of
   /// DRAM, nothing else busy.
   ProfileBuilder() {
     kernel_.name = "kernel";
@@ -25,13 +25,13 @@ class ProfileBuilder {
     kernel_.block[0] = 256;
     kernel_.time_us = 100;
     kernel_.time_provenance = Provenance::kModelled;
-    Set(metric::kLoadRequests, 1e6).Set(metric::kLoadSectors, 4e6);
-    Set(metric::kStoreRequests, 1e6).Set(metric::kStoreSectors, 4e6);
+    Set(metric::kLoadRequests, 25e4).Set(metric::kLoadSectors, 4e6);
+    Set(metric::kStoreRequests, 25e4).Set(metric::kStoreSectors, 4e6);
     Set(metric::kLoadBytesPerSector, 32).Set(metric::kStoreBytesPerSector, 32);
     Set(metric::kLoadHitSectors, 0).Set(metric::kLoadHitPct, 0).Set(metric::kL1HitPct, 0);
     Set(metric::kLoadBytes, 128e6).Set(metric::kStoreBytes, 128e6);
-    Set(metric::kGlobalLoads, 1e6).Set(metric::kGlobalStores, 1e6);
-    Set(metric::kMemory32b, 0).Set(metric::kMemory128b, 2e6);
+    Set(metric::kGlobalLoads, 25e4).Set(metric::kGlobalStores, 25e4);
+    Set(metric::kMemory32b, 0).Set(metric::kMemory128b, 5e5);
     Set(metric::kDramRead, 100e6).Set(metric::kDramWrite, 100e6);
     Set(metric::kDramPct, 45).Set(metric::kL2Pct, 30).Set(metric::kL1Pct, 15);
     Set(metric::kLsuPct, 10).Set(metric::kFmaPct, 10).Set(metric::kAluPct, 10);

@@ -50,6 +50,7 @@ TEST(Tools, CoalesceLoads) {
   ProfileBuilder bad;
   // 32 sectors a request, 4 bytes of each used; the line is known.
   bad.Set(metric::kLoadSectors, 32e6).Set(metric::kLoadBytesPerSector, 4);
+  bad.Set(metric::kLoadRequests, 1e6).Set(metric::kIssueActive, 0.05);
   bad.Set(metric::kL1Wavefronts, 34e6).Set(metric::kDramPct, 20).Set(metric::kL1Pct, 50);
   bad.Line(7, metric::kLoadSectors, 32e6).Line(7, metric::kLoadBytesPerSector, 4);
   bad.Line(9, metric::kLoadSectors, 33e6).Line(9, metric::kLoadBytesPerSector, 32);
@@ -59,11 +60,13 @@ TEST(Tools, CoalesceLoads) {
   EXPECT_DOUBLE_EQ(f->severity, 1);  // 0.875 wasted, loads are most of the sectors
   EXPECT_THAT(f->seen, HasSubstr("4.0 of 32 bytes"));
   EXPECT_THAT(f->seen, HasSubstr("32.0 sectors a warp request where 4.0"));
-  // L2 keeps 1 - 28/36 of 0.3, L1 hardly anything; DRAM 0.2/0.9 loses half of 7/9: the rest limits.
+  // L2 keeps 1 - 28/36 of 0.3, L1 hardly anything; DRAM 0.2/0.9 loses half of 7/9: that stays.
   EXPECT_NEAR(f->bound, 1 - 0.2 / 0.9 * (1 - 0.5 * 28.0 / 36), 1e-9);
   EXPECT_FALSE(Find(ProfileBuilder(), "mem.coalesce_ld").has_value());
   // Twin: 16 sectors a request are right for 16 bytes a lane.
-  EXPECT_FALSE(Find(ProfileBuilder().Set(metric::kLoadSectors, 16e6), "mem.coalesce_ld"));
+  EXPECT_FALSE(
+      Find(ProfileBuilder().Set(metric::kLoadSectors, 32e6).Set(metric::kLoadRequests, 2e6),
+           "mem.coalesce_ld"));
 }
 
 TEST(Tools, CoalesceLoadsIsSilentWhereL1RecoversTheSectors) {
@@ -92,7 +95,7 @@ TEST(Tools, CoalesceStores) {
 
 TEST(Tools, Width) {
   ProfileBuilder bad;
-  bad.Set(metric::kMemory32b, 2e6).Set(metric::kMemory128b, 0);
+  bad.Set(metric::kMemory32b, 5e5).Set(metric::kMemory128b, 0);
   const auto f = Find(bad, "mem.width");
   ExpectComplete(f);
   EXPECT_NEAR(f->bound, 1 - 0.45 / 0.9, 1e-9);  // DRAM is what remains
@@ -126,7 +129,10 @@ TEST(Tools, ExcessAndRoof) {
 
 TEST(Tools, InFlight) {
   ProfileBuilder bad;  // 6 warps x 128 bytes of the 20 KB that hide the latency
-  bad.Set(metric::kWarpsActivePct, 10).Set(metric::kDramPct, 10).Set(metric::kWarpsMaximumPct, 100);
+  bad.Set(metric::kLoadRequests, 1e6)
+      .Set(metric::kWarpsActivePct, 10)
+      .Set(metric::kDramPct, 10)
+      .Set(metric::kWarpsMaximumPct, 100);
   const auto f = Find(bad, "mem.inflight");
   ExpectComplete(f);
   EXPECT_GT(f->severity, 0.9);

@@ -34,12 +34,12 @@ __global__ void LayerNorm(const float* x, const float* gain, const float* bias, 
 
   float squares = 0.0f;
   for (int col = threadIdx.x; col < cols; col += kBlockSize) {
-    squares += (in[col] - mean) * (in[col] - mean);
+    squares += pow(in[col] - mean, 2);
   }
   const float variance = BlockSum(squares, shared) / cols;
 
   for (int col = threadIdx.x; col < cols; col += kBlockSize) {
-    out[col] = (in[col] - mean) * (1.0 / sqrt(variance + 1e-5)) * gain[col] + bias[col];
+    out[col] = (in[col] - mean) / sqrt(variance + 1e-5) * gain[col] + bias[col];
   }
 }
 

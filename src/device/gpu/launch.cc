@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "device/emulated_launch.h"
 #include "device/gpu/emulated_gpu.h"
 #include "device/protocol/cuda_error.h"
 
@@ -142,9 +143,6 @@ std::int32_t EmulatedGpu::CheckLaunch(const Request& request, const LoadedFuncti
 
 std::int32_t EmulatedGpu::Run(const LoadedFunction& function, const LaunchShape& shape,
                               const Request& request) {
-  const model::KernelResources resources = ResourcesOf(function);
-  const model::Occupancy occupancy = model::ComputeOccupancy(
-      spec_, resources, static_cast<std::uint32_t>(shape.block.Count()), shape.dynamic_shared);
   simt::LaunchConfig config;
   config.kernel = function.ptx->name;
   config.grid = shape.grid;
@@ -152,18 +150,19 @@ std::int32_t EmulatedGpu::Run(const LoadedFunction& function, const LaunchShape&
   config.dynamic_shared = shape.dynamic_shared;
   config.parameters = request.bytes;
   config.mode = mode_ == CallMode::kTime ? simt::Mode::kSample : simt::Mode::kCheck;
-  config.resident_ctas_per_sm = std::max(1U, occupancy.ctas_per_sm);
-  config.l1_carveout_bytes =
-      std::min(spec_.shared_per_sm_bytes,
-               config.resident_ctas_per_sm * (resources.static_shared_bytes + shape.dynamic_shared +
-                                              spec_.shared_reserved_per_cta_bytes));
   config.instruction_budget = budget_left_;
-  auto launched = simt::Launch(*function.module->program, config, engine_, memory_);
+  Result<EmulatedLaunch> launched =
+      RunEmulatedLaunch({.spec = spec_,
+                         .program = *function.module->program,
+                         .kernel = *function.ptx,
+                         .resources = ResourcesOf(function),
+                         .resources_estimated = function.resources_estimated},
+                        std::move(config), memory_);
   if (!launched) {
     NoteError(protocol::kErrorInvalidConfiguration, launched.error().message, true);
     return protocol::kErrorInvalidConfiguration;
   }
-  simt::LaunchReport report = std::move(launched).value();
+  const simt::LaunchReport& report = launched->report;
   budget_left_ -= std::min(budget_left_, WarpInstructions(report));
   for (const simt::Fault& fault : report.faults) {
     if (fault.fatal && sticky_ == protocol::kSuccess) {
@@ -171,34 +170,18 @@ std::int32_t EmulatedGpu::Run(const LoadedFunction& function, const LaunchShape&
       NoteError(sticky_, fault.message, true);
     }
   }
-  model::ModelledTime time;
-  if (report.Completed()) {
-    time = model::ModelTime(spec_, *function.ptx, report, resources);
-    clock_us_ += std::isfinite(time.time_us) ? time.time_us : 0;
-  }
-  Record(function, std::move(report), std::move(time));
+  clock_us_ += std::isfinite(launched->time.time_us) ? launched->time.time_us : 0;
+  Record(std::move(launched).value());
   return sticky_;
 }
 
-void EmulatedGpu::Record(const LoadedFunction& function, simt::LaunchReport report,
-                         model::ModelledTime time) {
+void EmulatedGpu::Record(EmulatedLaunch launch) {
   // A launch with a fault is kept whatever came before it.
-  if (report_.launches.size() >= protocol::kMostLaunchRecords && report.faults.empty()) {
+  if (report_.launches.size() >= protocol::kMostLaunchRecords && launch.report.faults.empty()) {
     ++report_.launches_left_out;
     return;
   }
-  EmulatedLaunch record;
-  record.report = std::move(report);
-  record.time = std::move(time);
-  record.resources = ResourcesOf(function);
-  record.resources_estimated = function.resources_estimated;
-  record.files = function.module->ptx->files;
-  record.instructions.reserve(function.ptx->body.size());
-  for (const ptx::Instruction& instruction : function.ptx->body) {
-    record.instructions.push_back(
-        {instruction.opcode, instruction.where.file, instruction.where.line});
-  }
-  report_.launches.push_back(std::move(record));
+  report_.launches.push_back(std::move(launch));
 }
 
 }  // namespace kernelpro::gpu

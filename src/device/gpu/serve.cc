@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/gpu/serve.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <deque>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "device/gpu/peer.h"
 #include "device/protocol/control.h"
 #include "device/protocol/gpu_request.h"
 
@@ -28,117 +23,8 @@ using protocol::Answer;
 using protocol::ControlKind;
 using protocol::Frame;
 
-constexpr std::size_t kChunkBytes = 1U << 20U;
 /// Requests that may pile up between calls before the runner is cut off.
 constexpr int kMostStray = 1000;
-
-/// A non-blocking stream of frames in both directions.
-class Peer {
- public:
-  Peer(int fd, std::uint32_t payload_limit) : fd_(fd), reader_(payload_limit) {
-    ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
-  }
-
-  ~Peer() {
-    Close();
-    for (const int fd : received_) {
-      ::close(fd);
-    }
-  }
-
-  Peer(const Peer&) = delete;
-  Peer& operator=(const Peer&) = delete;
-
-  [[nodiscard]] int fd() const { return fd_; }
-
-  [[nodiscard]] bool open() const { return fd_ >= 0; }
-
-  [[nodiscard]] bool broken() const { return reader_.broken(); }
-
-  [[nodiscard]] bool wants_write() const { return sent_ < out_.size(); }
-
-  void Close() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-      fd_ = -1;
-    }
-  }
-
-  void Push(const Frame& frame) {
-    const auto bytes = protocol::EncodeFrame(frame);
-    out_.insert(out_.end(), bytes.begin(), bytes.end());
-    Flush();
-  }
-
-  void Flush() {
-    while (open() && wants_write()) {
-      const ssize_t n = ::send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
-      if (n > 0) {
-        sent_ += static_cast<std::size_t>(n);
-      } else if (errno == EAGAIN || errno == EINTR) {
-        return;
-      } else {
-        Close();
-      }
-    }
-    out_.clear();
-    sent_ = 0;
-  }
-
-  /// Reads what is there, at most one chunk. Descriptors are kept only where they are expected.
-  void Fill(bool with_descriptors) {
-    std::array<char, CMSG_SPACE(sizeof(int) * 4)> control{};
-    iovec part{chunk_.data(), chunk_.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (with_descriptors) {
-      message.msg_control = control.data();
-      message.msg_controllen = control.size();
-    }
-    const ssize_t n = ::recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
-    if (n > 0) {
-      reader_.Feed(std::span(chunk_).first(static_cast<std::size_t>(n)));
-      KeepDescriptors(message);
-    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-      Close();
-    }
-  }
-
-  [[nodiscard]] std::optional<Frame> Next() { return reader_.Next(); }
-
-  /// The oldest descriptor that came, or -1. The caller's to close.
-  [[nodiscard]] int TakeDescriptor() {
-    if (received_.empty()) {
-      return -1;
-    }
-    const int fd = received_.front();
-    received_.pop_front();
-    return fd;
-  }
-
- private:
-  void KeepDescriptors(msghdr& message) {
-    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
-      if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
-        continue;
-      }
-      const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (std::size_t i = 0; i < count; ++i) {
-        int fd = -1;
-        std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-        received_.push_back(fd);
-      }
-    }
-  }
-
-  int fd_;
-  protocol::FrameReader reader_;
-  std::vector<std::byte> chunk_ = std::vector<std::byte>(kChunkBytes);
-  std::vector<std::byte> out_;
-  std::size_t sent_ = 0;
-  std::deque<int> received_;
-};
 
 /// The referee's buffers as this process sees them.
 struct Mapping {
@@ -283,8 +169,12 @@ class Server {
         if (!message) {
           return NotUnderstood();
         }
-        RefuseStray();
+        // The first call is the loading of the candidate, which may have begun before this message.
+        if (loaded_) {
+          RefuseStray();
+        }
         gpu_.BeginCall(*message);
+        loaded_ = true;
         in_call_ = true;
         break;
       }
@@ -343,6 +233,7 @@ class Server {
   Peer referee_;
   Peer runner_;
   std::map<std::uint64_t, Mapping> mappings_;
+  bool loaded_ = false;
   bool in_call_ = false;
 };
 

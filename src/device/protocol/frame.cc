@@ -19,10 +19,9 @@ void FrameReader::Feed(std::span<const std::byte> bytes) {
   if (broken_) {
     return;
   }
-  if (at_ == buffer_.size()) {
-    buffer_.clear();
-    at_ = 0;
-  }
+  // What was handed out goes, or a stream that always ends inside a frame would grow for ever.
+  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
+  at_ = 0;
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/referee/emulated_device.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "device/emulated_launch.h"
 #include "device/referee/processes.h"
 #include "device/referee/session.h"
 #include "emulator/model/model.h"
@@ -34,14 +33,8 @@ class EmulatedDevice final : public Device {
 Result<std::unique_ptr<Device>> OpenEmulator(const std::string& gpu) {
   KP_ASSIGN_OR_RETURN(const model::GpuSpec spec, model::LoadSpec(gpu));
   KP_ASSIGN_OR_RETURN(Programs programs, Programs::Find());
-  DeviceInfo info;
-  info.id = "emulator:" + spec.name;
-  info.title = fmt::format("{} (emulated)", spec.title);
-  info.arch = fmt::format("sm_{}", spec.compute_capability);
-  info.emulated = true;
-  info.calibrated = spec.calibrated;
   return std::unique_ptr<Device>(
-      std::make_unique<EmulatedDevice>(std::move(info), gpu, std::move(programs)));
+      std::make_unique<EmulatedDevice>(EmulatorInfo(spec), gpu, std::move(programs)));
 }
 
 }  // namespace kernelpro::referee

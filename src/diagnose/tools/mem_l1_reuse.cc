@@ -16,13 +16,6 @@ namespace {
 
 constexpr double kReuse = 8;  ///< what register blocking of 8x8 achieves
 
-/// Time that the multiply-adds themselves need, as a share of the kernel's.
-double MathShare(const ToolInput& in, const Shares& use) {
-  const auto ffma = in.kernel.Value(metric::kFfma);
-  const double rate = in.hardware.fp32_flops_per_s / 2 * RunSeconds(in.kernel);
-  return ffma && rate > 0 ? std::min(1.0, *ffma / rate) : use.fma;
-}
-
 std::optional<Finding> Examine(const ToolInput& in) {
   const KernelProfile& k = in.kernel;
   const double requested = Get(k, metric::kLoadBytes);
@@ -42,7 +35,8 @@ std::optional<Finding> Examine(const ToolInput& in) {
     return std::nullopt;
   }
   // A rewrite: what remains is the arithmetic and the compulsory traffic.
-  f.bound = 1 - std::max({use.dram, MathShare(in, use), use.tensor, use.fp64, use.xu});
+  f.bound =
+      1 - std::max({use.dram, MultiplyAddShare(in).value_or(0), use.tensor, use.fp64, use.xu});
   f.confidence = 0.7;
   const LineMetrics* line =
       WorstLine(k, [](const LineMetrics& l) { return Get(l, metric::kLoadBytes); });

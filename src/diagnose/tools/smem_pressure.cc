@@ -38,7 +38,9 @@ std::optional<Finding> Examine(const ToolInput& in) {
   if (f.severity <= 0) {
     return std::nullopt;
   }
-  f.bound = RewriteFloor(use);
+  Shares left = use;
+  left.fma = MultiplyAddShare(in).value_or(use.fma);
+  f.bound = RewriteFloor(left);
   f.confidence = 0.7;
   const LineMetrics* line =
       WorstLine(k, [](const LineMetrics& l) { return Get(l, metric::kSharedLoadWavefronts); });

@@ -153,7 +153,7 @@ void AddChipWide(const Launch& launch, std::vector<Bound>& bounds) {
   bounds.push_back({"l2", l2_bytes / spec.l2_bytes_per_s * spec.clock_hz / active_share});
   const double dram_bytes = (launch.dram.read + launch.dram.write) * kSectorBytes;
   bounds.push_back({"dram", dram_bytes / spec.dram_bytes_per_s * spec.clock_hz});
-  bounds.push_back({"atomics", double(launch.report.atomics.hottest_sector_operations) *
+  bounds.push_back({"atomics", double(launch.report.atomics.hottest_sector_requests) *
                                    launch.scale * spec.atomic_cycles_per_sector_op});
   bounds.push_back({"cta_launch", launch.grid / spec.cta_launches_per_cycle});
   const double waves = std::max(1.0, launch.ctas_on_busiest_sm / launch.resident_ctas);

@@ -139,7 +139,8 @@ TEST(Model, LargeAllocationsPayForTheirMisses) {
 TEST(Model, AtomicsQueueAtTheHottestSector) {
   Copy copy;
   copy.report.atomics.operations = 32 * kWarps;
-  copy.report.atomics.hottest_sector_operations = 100;
+  copy.report.atomics.hottest_sector_operations = 800;
+  copy.report.atomics.hottest_sector_requests = 100;
   const ModelledTime time = ModelTime(TestSpec(), copy.kernel, copy.report, Registers(32));
   EXPECT_NEAR(CyclesOf(time, "atomics"), 100 * 132 * 22, 1e-6);
 }

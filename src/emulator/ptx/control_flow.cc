@@ -133,39 +133,6 @@ std::vector<std::uint32_t> ReversePostOrder(
   return order;
 }
 
-/// Answers "does a dominate b" in constant time from entry and exit times in the dominator tree.
-class DominatorTree {
- public:
-  /// `order` is a reverse post-order: parents before children.
-  DominatorTree(const std::vector<std::uint32_t>& dominators,
-                const std::vector<std::uint32_t>& order)
-      : first_(dominators.size(), 0), size_(dominators.size(), 0) {
-    for (auto node = order.rbegin(); node != order.rend(); ++node) {
-      size_[*node] += 1;
-      if (dominators[*node] != kNoBlock) {
-        size_[dominators[*node]] += size_[*node];
-      }
-    }
-    // A child's interval lies inside its parent's; `used` is how much of the parent is given away.
-    std::vector<std::uint32_t> used(dominators.size(), 1);
-    for (const std::uint32_t node : order) {
-      const std::uint32_t parent = dominators[node];
-      if (parent != kNoBlock) {
-        first_[node] = first_[parent] + used[parent];
-        used[parent] += size_[node];
-      }
-    }
-  }
-
-  [[nodiscard]] bool Dominates(std::uint32_t a, std::uint32_t b) const {
-    return first_[b] >= first_[a] && first_[b] - first_[a] < size_[a];
-  }
-
- private:
-  std::vector<std::uint32_t> first_;
-  std::vector<std::uint32_t> size_;
-};
-
 /// Natural loops on blocks in text order, inner loops found before the loops around them.
 class LoopFinder {
  public:

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/ptx/cursor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -43,33 +42,48 @@ Status SkipPointerAttributes(Cursor& cursor) {
   return cursor.AcceptDirective("align") ? ParseAlignment(cursor, alignment) : Ok();
 }
 
+Status SkipAttribute(Cursor& cursor) {
+  KP_RETURN_IF_ERROR(cursor.Expect('('));
+  return cursor.SkipToClosing('(', ')');
+}
+
+/// One directive that is not a type.
+Status ParseQualifier(Cursor& cursor, bool is_parameter, Declaration& declaration) {
+  if (cursor.AcceptDirective("align")) {
+    return ParseAlignment(cursor, declaration.alignment);
+  }
+  if (cursor.AcceptDirective("v2")) {
+    declaration.lanes = 2;
+    return Ok();
+  }
+  if (cursor.AcceptDirective("v4")) {
+    declaration.lanes = 4;
+    return Ok();
+  }
+  if (cursor.AcceptDirective("attribute")) {
+    return SkipAttribute(cursor);
+  }
+  if (is_parameter && cursor.AcceptDirective("ptr")) {
+    return SkipPointerAttributes(cursor);
+  }
+  return cursor.Unexpected("a type or .align");
+}
+
 }  // namespace
 
 Result<Declaration> ParseDeclaration(Cursor& cursor, bool is_parameter) {
   Declaration declaration;
   while (cursor.Peek().kind == Token::Kind::kDirective) {
-    const std::string_view word = cursor.Peek().text;
-    const Type type = ParseType(word);
-    if (type != Type::kNone) {
-      if (declaration.type != Type::kNone) {
-        return cursor.Unexpected("one type only");
-      }
-      cursor.Next();
-      declaration.type = type;
-    } else if (cursor.AcceptDirective("align")) {
-      KP_RETURN_IF_ERROR(ParseAlignment(cursor, declaration.alignment));
-    } else if (cursor.AcceptDirective("v2")) {
-      declaration.lanes = 2;
-    } else if (cursor.AcceptDirective("v4")) {
-      declaration.lanes = 4;
-    } else if (cursor.AcceptDirective("attribute")) {
-      KP_RETURN_IF_ERROR(cursor.Expect('('));
-      KP_RETURN_IF_ERROR(cursor.SkipToClosing('(', ')'));
-    } else if (is_parameter && cursor.AcceptDirective("ptr")) {
-      KP_RETURN_IF_ERROR(SkipPointerAttributes(cursor));
-    } else {
-      return cursor.Unexpected("a type or .align");
+    const Type type = ParseType(cursor.Peek().text);
+    if (type == Type::kNone) {
+      KP_RETURN_IF_ERROR(ParseQualifier(cursor, is_parameter, declaration));
+      continue;
     }
+    if (declaration.type != Type::kNone) {
+      return cursor.Unexpected("one type only");
+    }
+    cursor.Next();
+    declaration.type = type;
   }
   if (declaration.type == Type::kNone) {
     return cursor.Unexpected("a type");

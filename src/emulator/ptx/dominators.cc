@@ -112,4 +112,28 @@ std::vector<std::uint32_t> ImmediateDominators(const Adjacency& successors,
   return LengauerTarjan(successors, predecessors).Run(root);
 }
 
+DominatorTree::DominatorTree(const std::vector<std::uint32_t>& dominators,
+                             const std::vector<std::uint32_t>& order)
+    : first_(dominators.size(), 0), size_(dominators.size(), 0) {
+  for (auto node = order.rbegin(); node != order.rend(); ++node) {
+    size_[*node] += 1;
+    if (dominators[*node] != kNone) {
+      size_[dominators[*node]] += size_[*node];
+    }
+  }
+  // A child's interval lies inside its parent's; `used` is how much of the parent is given away.
+  std::vector<std::uint32_t> used(dominators.size(), 1);
+  for (const std::uint32_t node : order) {
+    const std::uint32_t parent = dominators[node];
+    if (parent != kNone) {
+      first_[node] = first_[parent] + used[parent];
+      used[parent] += size_[node];
+    }
+  }
+}
+
+bool DominatorTree::Dominates(std::uint32_t a, std::uint32_t b) const {
+  return first_[b] >= first_[a] && first_[b] - first_[a] < size_[a];
+}
+
 }  // namespace kernelpro::ptx

@@ -15,4 +15,19 @@ using Adjacency = std::vector<std::vector<std::uint32_t>>;
                                                              const Adjacency& predecessors,
                                                              std::uint32_t root);
 
+/// Answers "does a dominate b" in constant time, from each node's interval in the dominator tree.
+class DominatorTree {
+ public:
+  /// `order` is a reverse post-order of the reachable nodes: dominators before dominated.
+  DominatorTree(const std::vector<std::uint32_t>& dominators,
+                const std::vector<std::uint32_t>& order);
+
+  /// Both must be in `order`. A node dominates itself.
+  [[nodiscard]] bool Dominates(std::uint32_t a, std::uint32_t b) const;
+
+ private:
+  std::vector<std::uint32_t> first_;
+  std::vector<std::uint32_t> size_;
+};
+
 }  // namespace kernelpro::ptx

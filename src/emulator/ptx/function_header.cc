@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -61,6 +60,12 @@ Status ParseCount(Cursor& cursor, std::uint32_t& count) {
   return Ok();
 }
 
+/// After `.attribute`: `(.unified(1, 2))`.
+Status SkipAttribute(Cursor& cursor) {
+  KP_RETURN_IF_ERROR(cursor.Expect('('));
+  return cursor.SkipToClosing('(', ')');
+}
+
 /// One of the directives between the parameters and the body.
 Status ParseLaunchDirective(Cursor& cursor, LineTable& lines, Function& function) {
   const std::string_view name = cursor.Peek().text;
@@ -95,8 +100,7 @@ Status ParseLaunchDirective(Cursor& cursor, LineTable& lines, Function& function
     return Ok();
   }
   if (accept("attribute")) {
-    KP_RETURN_IF_ERROR(cursor.Expect('('));
-    return cursor.SkipToClosing('(', ')');
+    return SkipAttribute(cursor);
   }
   if (accept("pragma")) {
     return ParsePragmas(cursor);
@@ -108,23 +112,25 @@ Status ParseLaunchDirective(Cursor& cursor, LineTable& lines, Function& function
                         fmt::format("unknown function directive {}", Quoted(name)));
 }
 
+/// `(.param .b32 r)` where there is one.
+Status ParseOptionalParameters(Cursor& cursor, std::vector<Parameter>& parameters) {
+  return cursor.Accept('(') ? ParseParameters(cursor, parameters) : Ok();
+}
+
 }  // namespace
 
 Status ParseFunctionHeader(Cursor& cursor, LineTable& lines, Function& function,
                            std::string_view& name) {
   while (cursor.AcceptDirective("attribute")) {
-    KP_RETURN_IF_ERROR(cursor.Expect('('));
-    KP_RETURN_IF_ERROR(cursor.SkipToClosing('(', ')'));
+    KP_RETURN_IF_ERROR(SkipAttribute(cursor));
   }
-  if (!function.is_entry && cursor.Accept('(')) {
-    KP_RETURN_IF_ERROR(ParseParameters(cursor, function.returns));
+  if (!function.is_entry) {
+    KP_RETURN_IF_ERROR(ParseOptionalParameters(cursor, function.returns));
   }
   function.ptx_line = cursor.Peek().line;
   KP_ASSIGN_OR_RETURN(name, cursor.ExpectWord("the function's name"));
   function.name = name;
-  if (cursor.Accept('(')) {
-    KP_RETURN_IF_ERROR(ParseParameters(cursor, function.parameters));
-  }
+  KP_RETURN_IF_ERROR(ParseOptionalParameters(cursor, function.parameters));
   while (cursor.Peek().kind == Token::Kind::kDirective) {
     KP_RETURN_IF_ERROR(ParseLaunchDirective(cursor, lines, function));
   }

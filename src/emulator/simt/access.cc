@@ -38,8 +38,7 @@ KP_SIMT_INLINE void Gather(const std::byte* host, const LaneOffsets& lanes, Lane
                            Lane* to) {
   if (on == kAllLanes) {
     if (lanes.highest == lanes.lowest) {
-      const Lane value =
-          Extend<Lane, kWidth>(ReadAs<Unsigned<kWidth>>(host + lanes.lowest), sign);
+      const Lane value = Extend<Lane, kWidth>(ReadAs<Unsigned<kWidth>>(host + lanes.lowest), sign);
       for (int i = 0; i < kWarpSize; ++i) {
         to[i] = value;
       }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/access.h"
 #include "emulator/simt/faults.h"
@@ -178,12 +178,10 @@ bool RunLocal(Context& context, const Decoded& d, LaneMask on) {
     n.address_bits |= static_cast<std::uint32_t>(offset);
     if (offset >= limit || bytes > limit - offset || offset % bytes != 0) {
       Fault fault;
-      fault.kind =
-          offset % bytes != 0 ? FaultKind::kMisaligned : FaultKind::kLocalOutOfBounds;
+      fault.kind = offset % bytes != 0 ? FaultKind::kMisaligned : FaultKind::kLocalOutOfBounds;
       fault.address = offset;
-      fault.message =
-          fmt::format("{} {} bytes at offset {} of its local memory of {} bytes",
-                      access.is_store ? "wrote" : "read", bytes, offset, limit);
+      fault.message = fmt::format("{} {} bytes at offset {} of its local memory of {} bytes",
+                                  access.is_store ? "wrote" : "read", bytes, offset, limit);
       context.machine->Report(context, d, lane, std::move(fault));
       return false;
     }
@@ -214,9 +212,9 @@ bool RunLaunchParameter(Context& context, const Decoded& d, LaneMask on) {
       Fault fault;
       fault.kind = access.is_store ? FaultKind::kWriteToReadOnly : FaultKind::kOutOfBounds;
       fault.address = offset;
-      fault.message = fmt::format("{} {} bytes at offset {} of the kernel's {} bytes of parameters",
-                                  access.is_store ? "wrote" : "read", bytes, offset,
-                                  parameters.size());
+      fault.message =
+          fmt::format("{} {} bytes at offset {} of the kernel's {} bytes of parameters",
+                      access.is_store ? "wrote" : "read", bytes, offset, parameters.size());
       context.machine->Report(context, d, lane, std::move(fault));
       return false;
     }

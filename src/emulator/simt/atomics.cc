@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -6,8 +8,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/access.h"
 #include "emulator/simt/faults.h"
@@ -116,9 +116,8 @@ std::uint64_t AddHalves(std::uint64_t old, std::uint64_t operand, std::uint64_t 
   operands.src[0] = 128;
   operands.src[1] = 256;
   kAdder(block, operands, 1);
-  return ReadAs<std::uint32_t>(block) & (kType == ptx::Type::kF16 || kType == ptx::Type::kBF16
-                                             ? 0xffffU
-                                             : 0xffffffffU);
+  return ReadAs<std::uint32_t>(block) &
+         (kType == ptx::Type::kF16 || kType == ptx::Type::kBF16 ? 0xffffU : 0xffffffffU);
 }
 
 template <ptx::Type kType>
@@ -213,8 +212,8 @@ bool Apply(Context& context, const Access& access, std::byte* host, int lane) {
     std::byte* const at = host + e * access.width;
     std::uint64_t old = 0;
     std::memcpy(&old, at, access.width);
-    const std::uint64_t first = Value(context, access.operand[e], is_64, lane) &
-                                (~0ULL >> (64U - access.width * 8U));
+    const std::uint64_t first =
+        Value(context, access.operand[e], is_64, lane) & (~0ULL >> (64U - access.width * 8U));
     const std::uint64_t second =
         kOp == AtomicOp::kCas ? Value(context, access.operand2, is_64, lane) : first;
     const std::uint64_t now = kUpdate(old, second, first);
@@ -259,7 +258,8 @@ void CountGlobalAtomic(Context& context, const Access& access, const Decoded& d,
   }
   n.sectors += count;
   n.lines += lines;
-  n.ideal_sectors += std::min(count, (static_cast<std::uint32_t>(std::popcount(on)) * bytes + 31) / 32);
+  n.ideal_sectors +=
+      std::min(count, (static_cast<std::uint32_t>(std::popcount(on)) * bytes + 31) / 32);
   CountBytes(n, on, bytes);
   AccessCache& cache = context.caches[d.extra];
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -268,10 +268,9 @@ void CountGlobalAtomic(Context& context, const Access& access, const Decoded& d,
     if (allocation == nullptr) {
       continue;
     }
-    AllocationUse& use =
-        cache.use != nullptr && cache.use->allocation == allocation
-            ? *cache.use
-            : *context.machine->traffic.Of(*allocation);
+    AllocationUse& use = cache.use != nullptr && cache.use->allocation == allocation
+                             ? *cache.use
+                             : *context.machine->traffic.Of(*allocation);
     const std::uint64_t sector = sectors[i] - allocation->address / 32;
     SectorSet set;
     set.first = sector & ~3ULL;

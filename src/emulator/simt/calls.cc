@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/faults.h"
 #include "emulator/simt/machine.h"
@@ -59,13 +59,13 @@ bool EnterCall(Context& context, Fragment& fragment, const Segment& segment, con
   Frame& caller = *fragment.frame;
   const FunctionCode& code = *context.machine->kernel->functions[call.callee];
   const std::uint64_t local_base = caller.local_base + caller.code->local_bytes;
-  const bool too_deep = caller.depth + 1 >= kDeepestCall ||
-                        local_base + code.local_bytes > context.cta->local_bytes;
+  const bool too_deep =
+      caller.depth + 1 >= kDeepestCall || local_base + code.local_bytes > context.cta->local_bytes;
   if (too_deep) {
     Fault fault;
     fault.kind = FaultKind::kLocalOutOfBounds;
-    fault.message = fmt::format("ran out of stack calling {}, {} calls deep", call.name,
-                                caller.depth + 1);
+    fault.message =
+        fmt::format("ran out of stack calling {}, {} calls deep", call.name, caller.depth + 1);
     context.machine->Report(context, d, std::countr_zero(fragment.mask), std::move(fault));
     return false;
   }

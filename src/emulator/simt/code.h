@@ -28,8 +28,9 @@ inline constexpr std::uint64_t kWindowBytes = 1ULL << 32U;
 struct Context;
 struct Decoded;
 
-/// Everything that is not plain arithmetic and does not steer control: memory, cross-lane, specials.
-/// Runs for the lanes in `on` (never empty); false stops the launch (the fault is recorded).
+/// Everything that is not plain arithmetic and does not steer control: memory, cross-lane,
+/// specials. Runs for the lanes in `on` (never empty); false stops the launch (the fault is
+/// recorded).
 using Operation = bool (*)(Context& context, const Decoded& instruction, LaneMask on);
 
 enum class Kind : std::uint8_t {
@@ -74,10 +75,10 @@ struct Segment {
   std::uint32_t begin = 0, end = 0;  ///< of FunctionCode::code; the terminator, if any, is last
   std::uint32_t body_end = 0;        ///< end without the terminator
   std::uint32_t next = kNoSegment;   ///< fall-through
-  std::uint32_t loop_end = 0;   ///< of a loop header: one past the loop's last segment, else 0
+  std::uint32_t loop_end = 0;        ///< of a loop header: one past the loop's last segment, else 0
   std::uint32_t member_mask = kNoSlot;  ///< of the rendezvous; kNoSlot: the whole warp
-  bool rendezvous = false;      ///< begins with an instruction whose lanes must come together
-  bool exit_only = false;       ///< nothing but ret or exit
+  bool rendezvous = false;  ///< begins with an instruction whose lanes must come together
+  bool exit_only = false;   ///< nothing but ret or exit
 };
 
 enum class AtomicOp : std::uint8_t { kAdd, kMin, kMax, kInc, kDec, kAnd, kOr, kXor, kExch, kCas };
@@ -122,6 +123,7 @@ struct CallOp {
   struct Copy {
     std::uint32_t from = 0, to = 0, from_stride = 0, to_stride = 0, bytes = 0;
   };
+
   std::uint32_t callee = 0;  ///< index into KernelCode::functions
   Builtin builtin = Builtin::kNone;
   std::string name;

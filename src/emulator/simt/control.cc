@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/faults.h"
 #include "emulator/simt/machine.h"

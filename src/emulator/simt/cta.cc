@@ -40,8 +40,8 @@ std::uint64_t ParameterBits(const std::vector<std::byte>& parameters, const Cons
 }
 
 /// Specials that are the same in every lane of a CTA.
-bool UniformSpecial(const Machine& machine, const Cta& cta, const Warp& warp,
-                    ptx::Special special, std::uint64_t* value) {
+bool UniformSpecial(const Machine& machine, const Cta& cta, const Warp& warp, ptx::Special special,
+                    std::uint64_t* value) {
   using ptx::Special;
   const LaunchConfig& config = *machine.config;
   const std::uint32_t warps = static_cast<std::uint32_t>(cta.warps.size());

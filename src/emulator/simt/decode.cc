@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/simt/decode.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/operations.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/decode.h"
 #include "emulator/simt/operations.h"
@@ -21,8 +21,9 @@ bool ParseSpace(std::string_view part, Space* space) {
   };
 
   static constexpr Entry kSpaces[] = {
-      {"global", Space::kGlobal},      {"shared", Space::kShared}, {"shared::cta", Space::kShared},
-      {"local", Space::kLocal},        {"const", Space::kConst},   {"param", Space::kParam},
+      {"global", Space::kGlobal},      {"shared", Space::kShared},
+      {"shared::cta", Space::kShared}, {"local", Space::kLocal},
+      {"const", Space::kConst},        {"param", Space::kParam},
       {"param::entry", Space::kParam}, {"param::func", Space::kParam}};
   for (const Entry& entry : kSpaces) {
     if (entry.name == part) {
@@ -35,10 +36,28 @@ bool ParseSpace(std::string_view part, Space* space) {
 
 /// Cache, eviction and prefetch hints: they change neither the value nor what is counted.
 bool IsHint(std::string_view part) {
-  static constexpr std::string_view kHints[] = {
-      "ca", "cs", "lu", "wb", "wt", "nc", "weak", "cta", "gpu", "sys", "cluster", "L1::no_allocate",
-      "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L2::64B",
-      "L2::128B", "L2::256B", "L2::evict_normal", "L2::evict_first", "L2::evict_last"};
+  static constexpr std::string_view kHints[] = {"ca",
+                                                "cs",
+                                                "lu",
+                                                "wb",
+                                                "wt",
+                                                "nc",
+                                                "weak",
+                                                "cta",
+                                                "gpu",
+                                                "sys",
+                                                "cluster",
+                                                "L1::no_allocate",
+                                                "L1::evict_normal",
+                                                "L1::evict_unchanged",
+                                                "L1::evict_first",
+                                                "L1::evict_last",
+                                                "L2::64B",
+                                                "L2::128B",
+                                                "L2::256B",
+                                                "L2::evict_normal",
+                                                "L2::evict_first",
+                                                "L2::evict_last"};
   return std::ranges::find(kHints, part) != std::end(kHints);
 }
 
@@ -242,8 +261,7 @@ bool Decoder::Atomic(const Instruction& in, Decoded& d) {
   access.skip_l1 = true;
   const std::size_t sources = access.op == AtomicOp::kCas ? 2 : 1;
   if (!has_op || access.elements > 4 || access.width > 8 || access.width < 2 ||
-      access.width * access.elements > 16 ||
-      in.operands.size() != sources + (returns ? 2U : 1U)) {
+      access.width * access.elements > 16 || in.operands.size() != sources + (returns ? 2U : 1U)) {
     return Fail("this atomic");
   }
   Access sources_view = access;

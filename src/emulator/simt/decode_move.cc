@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/decode.h"
 #include "emulator/simt/operations.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <bit>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/decode.h"
 
@@ -25,8 +25,9 @@ Type Decoder::RegisterType(const Operand& operand) const {
 }
 
 std::uint32_t Decoder::Bits(std::uint64_t bits, bool is_64) {
-  return slots_.Constant(ConstantSlot{
-      .kind = ConstantSlot::Kind::kBits, .is_64 = is_64, .bits = is_64 ? bits : bits & 0xffffffffU});
+  return slots_.Constant(ConstantSlot{.kind = ConstantSlot::Kind::kBits,
+                                      .is_64 = is_64,
+                                      .bits = is_64 ? bits : bits & 0xffffffffU});
 }
 
 std::optional<Symbol> Decoder::FindSymbol(std::string_view name) const {

@@ -31,10 +31,9 @@ void Decoder::CloseSegment(std::uint32_t block, bool ends_block) {
       segment.member_mask = first.operands.src[3];
     }
   }
-  segment.exit_only = terminated && segment.body_end == segment.begin &&
-                      out_.code.back().guard == kNoSlot &&
-                      (out_.code.back().kind == Kind::kExit ||
-                       out_.code.back().kind == Kind::kReturn);
+  segment.exit_only =
+      terminated && segment.body_end == segment.begin && out_.code.back().guard == kNoSlot &&
+      (out_.code.back().kind == Kind::kExit || out_.code.back().kind == Kind::kReturn);
   // Within a block control runs on into the segment that follows; at its end ResolveTargets knows.
   segment.next = ends_block ? kNoSegment : static_cast<std::uint32_t>(out_.segments.size()) + 1;
   out_.segments.push_back(segment);
@@ -61,9 +60,8 @@ void Decoder::AddBlock(std::uint32_t block) {
 }
 
 std::uint32_t Decoder::SegmentAt(std::uint32_t instruction) const {
-  return instruction < flow_.block_of.size()
-             ? first_segment_of_block_[flow_.block_of[instruction]]
-             : static_cast<std::uint32_t>(out_.segments.size()) - 1;
+  return instruction < flow_.block_of.size() ? first_segment_of_block_[flow_.block_of[instruction]]
+                                             : static_cast<std::uint32_t>(out_.segments.size()) - 1;
 }
 
 void Decoder::ResolveTargets() {

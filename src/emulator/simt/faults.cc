@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/simt/faults.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace kernelpro::simt {
 namespace {
@@ -26,8 +26,7 @@ Dim3 ThreadOf(const LaunchConfig& config, const Warp& warp, int lane) {
 }
 
 std::string Past(std::uint64_t distance, const Allocation& allocation) {
-  const std::string where =
-      distance == 0 ? std::string("just") : fmt::format("{} bytes", distance);
+  const std::string where = distance == 0 ? std::string("just") : fmt::format("{} bytes", distance);
   return fmt::format("{} past the end of '{}' ({} bytes)", where, allocation.name,
                      allocation.bytes);
 }
@@ -93,8 +92,7 @@ void ReportMisaligned(Context& context, const Decoded& d, int lane, std::uint64_
   }
   fault.message = fmt::format("{} {} bytes at address 0x{:x}{}, which is not a multiple of {}",
                               store ? "wrote" : "read", bytes, address,
-                              fault.allocation.empty() ? "" : " (" + fault.allocation + ")",
-                              bytes);
+                              fault.allocation.empty() ? "" : " (" + fault.allocation + ")", bytes);
   context.machine->Report(context, d, lane, std::move(fault));
 }
 

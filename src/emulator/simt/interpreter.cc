@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/isa.h"
 #include "emulator/simt/machine.h"
@@ -69,9 +69,10 @@ bool OverBudget(Context& context, const Decoded& at) {
   }
   Fault fault;
   fault.kind = FaultKind::kBudget;
-  fault.message = fmt::format("was running when the launch had executed {} warp instructions, its "
-                              "budget: an endless loop, or too much work for emulation",
-                              machine.executed);
+  fault.message = fmt::format(
+      "was running when the launch had executed {} warp instructions, its "
+      "budget: an endless loop, or too much work for emulation",
+      machine.executed);
   const Warp& warp = *context.warp;
   machine.Report(context, at, std::countr_zero(warp.fragments[warp.current].mask),
                  std::move(fault));
@@ -104,9 +105,11 @@ KP_SIMT_INLINE Stop RunWarpBody(Machine& machine, Warp& warp, std::int64_t slice
     const Segment& segment = context.code->segments[fragment.segment];
     const std::uint32_t from = fragment.segment;
     const Decoded* const last = &context.code->code[segment.body_end];
+    bool moved_on = true;  // the current fragment is still there, and ready
     if (segment.rendezvous && fragment.mask != warp.live &&
         !HaveMet(context, warp, fragment, segment)) {
       fragment.state = FragmentState::kParked;
+      moved_on = false;
     } else {
       const LaneMask mask = fragment.mask;
       context.active = mask;
@@ -124,6 +127,7 @@ KP_SIMT_INLINE Stop RunWarpBody(Machine& machine, Warp& warp, std::int64_t slice
         if (!Terminate(context, warp, segment, *last)) {
           return Stop::kFault;
         }
+        moved_on = false;
       } else {
         fragment.previous = from;
         if (segment.body_end == segment.end) {
@@ -136,7 +140,7 @@ KP_SIMT_INLINE Stop RunWarpBody(Machine& machine, Warp& warp, std::int64_t slice
         }
       }
     }
-    if (warp.count != 1 || fragment.state != FragmentState::kReady) {
+    if (warp.count != 1 || !moved_on) {
       if (const Stop stop = Select(context, warp); stop != Stop::kSliceOver) {
         return stop;
       }

@@ -2,8 +2,8 @@
 #pragma once
 
 /// Hot loops over 32 lanes are written once as an always-inlined body and instantiated twice: for
-/// x86-64-v3 (AVX2) and for whatever the build targets. Only these functions carry the attribute, so
-/// no inline function of a library header can end up compiled for AVX2 and be called elsewhere.
+/// x86-64-v3 (AVX2) and for whatever the build targets. Only these functions carry the attribute,
+/// so no inline function of a library header can end up compiled for AVX2 and be called elsewhere.
 #if defined(__x86_64__)
 #define KP_SIMT_HAS_V3 1
 #define KP_SIMT_V3 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt,fma")))

@@ -16,9 +16,9 @@ namespace kernelpro::simt {
 struct LaneOffsets {
   alignas(64) std::uint32_t at[kWarpSize];  ///< from the start of the span
   std::uint32_t lowest = 0, highest = 0;
-  std::uint32_t bits = 0;     ///< OR of the offsets
-  bool inside_4g = false;     ///< every offset fits `at`
-  bool contiguous = false;    ///< all 32 lanes on, each right behind the one before
+  std::uint32_t bits = 0;   ///< OR of the offsets
+  bool inside_4g = false;   ///< every offset fits `at`
+  bool contiguous = false;  ///< all 32 lanes on, each right behind the one before
 };
 
 /// Offsets of 64-bit lane addresses (address + delta); `stride` is the bytes of one lane's access.

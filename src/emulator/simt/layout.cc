@@ -154,7 +154,8 @@ std::vector<const ptx::Function*> Reachable(const ptx::Module& module,
       for (const ptx::Operand& operand : instruction.operands) {
         const ptx::Function* callee =
             operand.kind == ptx::Operand::Kind::kSymbol ? module.Find(operand.text) : nullptr;
-        if (callee != nullptr && !callee->is_declaration && std::ranges::find(found, callee) == found.end()) {
+        if (callee != nullptr && !callee->is_declaration &&
+            std::ranges::find(found, callee) == found.end()) {
           found.push_back(callee);
         }
       }

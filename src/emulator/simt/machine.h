@@ -102,14 +102,14 @@ struct Warp {
   std::array<Fragment, kWarpSize> fragments;
   Frame root;
   std::vector<std::unique_ptr<Frame>> frames;  ///< of calls, a pool: free when live == 0
-  std::uint64_t back_edges = 0;          ///< taken in this slice
-  std::uint32_t crowded_back_edges = 0;  ///< taken while the warp had several fragments
-  LaneMask favoured = 0;                 ///< lanes whose turn it is, whatever their priority
-  std::uint32_t favoured_left = 0;       ///< segments until that turn is over
-  bool polled = false;                   ///< read something strongly in this slice
-  bool yields = false;                   ///< nanosleep: ends the slice
-  bool regroup = false;                  ///< several fragments changed state: look for equals
-  std::uint32_t last_segment = 0;        ///< highest segment from which lanes left the kernel
+  std::uint64_t back_edges = 0;                ///< taken in this slice
+  std::uint32_t crowded_back_edges = 0;        ///< taken while the warp had several fragments
+  LaneMask favoured = 0;                       ///< lanes whose turn it is, whatever their priority
+  std::uint32_t favoured_left = 0;             ///< segments until that turn is over
+  bool polled = false;                         ///< read something strongly in this slice
+  bool yields = false;                         ///< nanosleep: ends the slice
+  bool regroup = false;                        ///< several fragments changed state: look for equals
+  std::uint32_t last_segment = 0;              ///< highest segment from which lanes left the kernel
 };
 
 struct Barrier {

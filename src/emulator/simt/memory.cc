@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/simt/memory.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace kernelpro::simt {
 namespace {
@@ -36,10 +35,9 @@ struct DeviceMemory::Table {
   std::vector<bool> external;
 
   [[nodiscard]] Allocation* AtOrBelow(std::uint64_t address) const {
-    auto it = std::upper_bound(entries.begin(), entries.end(), address,
-                               [](std::uint64_t a, const std::unique_ptr<Allocation>& e) {
-                                 return a < e->address;
-                               });
+    auto it = std::upper_bound(
+        entries.begin(), entries.end(), address,
+        [](std::uint64_t a, const std::unique_ptr<Allocation>& e) { return a < e->address; });
     return it == entries.begin() ? nullptr : std::prev(it)->get();
   }
 
@@ -64,10 +62,11 @@ DeviceMemory::~DeviceMemory() {
 Result<std::uint64_t> DeviceMemory::Allocate(std::uint64_t bytes, std::string name,
                                              std::byte* external) {
   if (bytes > table_->capacity - table_->used) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("cannot allocate {} bytes for '{}': {} of {} bytes of device memory are "
-                            "in use",
-                            bytes, name, table_->used, table_->capacity));
+    return Fail(
+        ErrorCode::kUnavailable,
+        fmt::format("cannot allocate {} bytes for '{}': {} of {} bytes of device memory are "
+                    "in use",
+                    bytes, name, table_->used, table_->capacity));
   }
   const std::uint64_t address = table_->next;
   const std::uint64_t next = RoundUp(address + bytes + kGap, kAlignment);
@@ -82,8 +81,8 @@ Result<std::uint64_t> DeviceMemory::Allocate(std::uint64_t bytes, std::string na
     void* mapped = ::mmap(nullptr, std::max<std::uint64_t>(bytes, 1), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) {  // NOLINT: the macro casts
-      return Fail(ErrorCode::kUnavailable, fmt::format("cannot map {} bytes for '{}': errno {}",
-                                                       bytes, name, errno));
+      return Fail(ErrorCode::kUnavailable,
+                  fmt::format("cannot map {} bytes for '{}': errno {}", bytes, name, errno));
     }
     host = static_cast<std::byte*>(mapped);
   }
@@ -148,8 +147,7 @@ const Allocation* DeviceMemory::NextAbove(std::uint64_t address) const {
 
 Result<std::span<std::byte>> DeviceMemory::View(std::uint64_t address, std::uint64_t bytes) {
   Allocation* entry = table_->AtOrBelow(address);
-  const bool inside = entry != nullptr && entry->live &&
-                      address - entry->address <= entry->bytes &&
+  const bool inside = entry != nullptr && entry->live && address - entry->address <= entry->bytes &&
                       bytes <= entry->bytes - (address - entry->address);
   if (!inside) {
     return Fail(ErrorCode::kInvalidArgument,

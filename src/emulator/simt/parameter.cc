@@ -27,17 +27,16 @@ void ForEachElement(Context& context, const Access& access, LaneMask on, Visit v
 
 bool RunParameterLoad(Context& context, const Decoded& d, LaneMask on) {
   const Access& access = context.code->accesses[d.extra];
-  ForEachElement(context, access, on,
-                 [&](const std::byte* array, std::byte* value, std::uint32_t lane_bytes) {
-                   std::uint64_t bits = 0;
-                   std::memcpy(&bits, array, access.width);
-                   if (access.sign_extend && access.width < 8) {
-                     const unsigned shift = 64U - access.width * 8U;
-                     bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << shift) >>
-                                                       shift);
-                   }
-                   std::memcpy(value, &bits, lane_bytes);
-                 });
+  ForEachElement(
+      context, access, on, [&](const std::byte* array, std::byte* value, std::uint32_t lane_bytes) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, array, access.width);
+        if (access.sign_extend && access.width < 8) {
+          const unsigned shift = 64U - access.width * 8U;
+          bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << shift) >> shift);
+        }
+        std::memcpy(value, &bits, lane_bytes);
+      });
   return true;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -7,8 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/access.h"
 #include "emulator/simt/faults.h"
@@ -33,9 +33,9 @@ std::string_view Memory(const Context& context, std::uint64_t address, int lane,
   if (const std::uint64_t offset = address - kLocalWindow; offset < kWindowBytes) {
     const std::uint64_t thread =
         context.warp->index * std::uint64_t{kWarpSize} + static_cast<std::uint64_t>(lane);
-    return offset < cta.local_bytes
-               ? view(cta.local.data() + thread * cta.local_bytes + offset, cta.local_bytes - offset)
-               : std::string_view();
+    return offset < cta.local_bytes ? view(cta.local.data() + thread * cta.local_bytes + offset,
+                                           cta.local_bytes - offset)
+                                    : std::string_view();
   }
   if (const std::uint64_t offset = address - kSharedWindow; offset < kWindowBytes) {
     return offset < cta.shared_bytes ? view(cta.shared.data() + offset, cta.shared_bytes - offset)
@@ -91,8 +91,8 @@ template <class T>
 std::string Print(const std::string& spec, int width, int precision, T value) {
   char buffer[1024];
   const int length = std::snprintf(buffer, sizeof buffer, spec.c_str(), width, precision, value);
-  return std::string(buffer, static_cast<std::size_t>(
-                                 std::clamp(length, 0, static_cast<int>(sizeof buffer) - 1)));
+  return std::string(
+      buffer, static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof buffer) - 1)));
 }
 
 /// One conversion specification of a format, taken apart.
@@ -208,9 +208,8 @@ void Printf(Context& context, const CallOp& call, int lane) {
   if (!call.results.empty()) {
     const CallOp::Copy& result = call.results[0];
     const std::uint32_t value = 1;
-    std::memcpy(
-        context.registers + result.to + static_cast<std::size_t>(lane) * result.to_stride, &value,
-        std::min<std::size_t>(result.bytes, sizeof value));
+    std::memcpy(context.registers + result.to + static_cast<std::size_t>(lane) * result.to_stride,
+                &value, std::min<std::size_t>(result.bytes, sizeof value));
   }
 }
 

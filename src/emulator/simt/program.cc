@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/code.h"
 #include "emulator/simt/decode.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/simt/race.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/faults.h"
 #include "emulator/simt/machine.h"
@@ -121,8 +121,7 @@ void RaceDetector::Write(Context& context, const Decoded& d, const std::uint32_t
       }
       if (!reported && cell.shared_readers == 0 &&
           !Ordered(warp, cell.read_warp, cell.read_clock)) {
-        Report(context, d, lane, i * granule_, true, "read", cell.read_instruction,
-               cell.read_warp);
+        Report(context, d, lane, i * granule_, true, "read", cell.read_instruction, cell.read_warp);
         reported = true;
       }
       cell = Cell{.write_clock = clocks_[warp][warp],
@@ -157,12 +156,12 @@ void RaceDetector::Report(Context& context, const Decoded& d, int lane, std::uin
   fault.fatal = false;
   fault.address = offset;
   const std::vector<ptx::Instruction>& body = context.code->function->body;
-  const std::string where =
-      instruction < body.size() ? At(context.machine->program->module(), body[instruction].where)
+  const std::string where = instruction < body.size()
+                                ? At(context.machine->program->module(), body[instruction].where)
                                 : std::string();
-  fault.message = fmt::format(
-      "{} offset {} of shared memory, which warp {} {}{} with no barrier in between",
-      store ? "wrote" : "read", offset, other, earlier, where);
+  fault.message =
+      fmt::format("{} offset {} of shared memory, which warp {} {}{} with no barrier in between",
+                  store ? "wrote" : "read", offset, other, earlier, where);
   context.machine->Report(context, d, lane, std::move(fault));
 }
 
@@ -172,8 +171,7 @@ void RaceDetector::ReportUninitialised(Context& context, const Decoded& d, int l
   fault.kind = FaultKind::kUninitialized;
   fault.fatal = false;
   fault.address = offset;
-  fault.message =
-      fmt::format("read offset {} of shared memory, which nobody has written", offset);
+  fault.message = fmt::format("read offset {} of shared memory, which nobody has written", offset);
   context.machine->Report(context, d, lane, std::move(fault));
 }
 

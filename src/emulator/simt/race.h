@@ -62,11 +62,13 @@ class RaceDetector {
   std::vector<Cell> cells_;
   std::vector<Clock> read_clocks_;
   std::array<Clock, kMaxWarps> clocks_{};
+
   struct Phase {
     Clock joined{};
     std::uint32_t waiting = 0;  ///< warps to update on release
     std::uint32_t arrived = 0;
   };
+
   std::array<Phase, 16> phases_{};
   std::unordered_map<std::uint32_t, Clock> words_;
 };

@@ -23,12 +23,12 @@ struct InstructionCounters {
   std::uint64_t lanes = 0;     ///< active lanes (smsp__thread_inst_executed)
   std::uint64_t lanes_on = 0;  ///< active and predicated on (.._pred_on)
   // Memory instructions only:
-  std::uint64_t requests = 0;       ///< warp-level requests with at least one lane on
-  std::uint64_t sectors = 0;        ///< distinct 32-byte sectors over each request (global, local)
-  std::uint64_t ideal_sectors = 0;  ///< sectors had the same bytes been contiguous and aligned
-  std::uint64_t lines = 0;          ///< distinct 128-byte lines over each request
-  std::uint64_t l1_hit_sectors = 0;
-  std::uint64_t wavefronts = 0;  ///< shared memory: cycles of the data stage, >= 1 a request
+  std::uint64_t requests = 0;        ///< warp-level requests with at least one lane on
+  std::uint64_t sectors = 0;         ///< distinct 32-byte sectors over each request (global, local)
+  std::uint64_t ideal_sectors = 0;   ///< sectors had the same bytes been contiguous and aligned
+  std::uint64_t lines = 0;           ///< distinct 128-byte lines over each request
+  std::uint64_t l1_hit_sectors = 0;  ///< kSample only
+  std::uint64_t wavefronts = 0;      ///< shared memory: cycles of the data stage, >= 1 a request
   std::uint64_t ideal_wavefronts = 0;
   std::uint64_t bytes = 0;         ///< lanes on x access width
   std::uint32_t address_bits = 0;  ///< OR of all lane addresses' low bits: alignment actually seen
@@ -43,13 +43,17 @@ struct AllocationTraffic {
   std::uint64_t unique_read = 0;           ///< distinct sectors read
   std::uint64_t unique_write = 0;          ///< distinct sectors written
   std::uint64_t unique_read_granules = 0;  ///< distinct 64-byte granules read (DRAM access size)
-  std::uint64_t miss_read = 0;             ///< sectors that missed the cohort's share of L2
+  /// kSample only: sectors that missed the cohort's share of L2.
+  std::uint64_t miss_read = 0;
   std::uint64_t miss_write = 0;
 };
 
 struct AtomicTraffic {
   std::uint64_t operations = 0;  ///< lane-level global atomics and reductions
   std::uint64_t hottest_sector_operations = 0;
+  /// Warp-level requests to the sector that received most of them: lanes of one request that fall
+  /// into the same sector are served together, so this is what queues.
+  std::uint64_t hottest_sector_requests = 0;
 };
 
 enum class FaultKind : std::uint8_t {
@@ -75,13 +79,19 @@ struct Fault {
   std::string message;  ///< whole sentence for a person, with kernel, thread and source line
   std::string kernel;
   Dim3 cta{0, 0, 0}, thread{0, 0, 0};
-  std::uint32_t instruction = 0;  ///< index into Function::body
+  std::uint32_t instruction = 0;  ///< index into Function::body; 0xffffffff in a called function
   std::string file;               ///< CUDA source, empty without line information
   std::uint32_t line = 0;
   std::uint32_t ptx_line = 0;
   std::uint64_t address = 0;
   std::string allocation;   ///< name + offset of the nearest, where it has one
   std::uint64_t count = 1;  ///< times seen (non-fatal faults are merged per instruction)
+};
+
+/// Counters of a device function that the kernel called.
+struct CalledFunction {
+  std::string name;
+  std::vector<InstructionCounters> instructions;  ///< by index into Function::body
 };
 
 struct LaunchReport {
@@ -93,6 +103,7 @@ struct LaunchReport {
   std::uint32_t ctas_per_sm_assumed = 0;  ///< resident CTAs per SM used for the cohort and L1
   bool sampled = false;
   std::vector<InstructionCounters> instructions;  ///< by index into Function::body
+  std::vector<CalledFunction> called;             ///< device functions that were decoded for it
   std::vector<AllocationTraffic> allocations;     ///< those touched
   AtomicTraffic atomics;
   std::uint64_t barriers = 0;  ///< warp-level barrier executions

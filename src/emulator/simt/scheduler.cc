@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstring>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "emulator/simt/faults.h"
 #include "emulator/simt/machine.h"
@@ -167,7 +167,8 @@ bool CheckBarriersPassed(Context& context, Warp& warp, const Fragment& running) 
     Fault fault;
     fault.kind = FaultKind::kDivergentBarrier;
     fault.message = fmt::format(
-        "waits at a barrier that {} other threads of its warp went round: every thread of the block "
+        "waits at a barrier that {} other threads of its warp went round: every thread of the "
+        "block "
         "must execute the same {}",
         std::popcount(warp.live & ~parked.mask), "__syncthreads()");
     context.machine->Report(context, at, std::countr_zero(parked.mask), std::move(fault));

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t kLineBytes = 128;
 
-/// Calls `visit(line, sectors)` for each 128-byte line of the set; lines are numbered over the whole
-/// address space so that allocations do not alias.
+/// Calls `visit(line, sectors)` for each 128-byte line of the set; lines are numbered over the
+/// whole address space so that allocations do not alias.
 template <class Visit>
 void ForEachLine(std::uint64_t first_sector, const SectorSet& set, Visit visit) {
   if (set.count == 0) {
@@ -104,7 +104,9 @@ AllocationUse* Traffic::Of(const Allocation& allocation) {
 }
 
 void Traffic::Atomic(std::uint64_t sector, std::uint32_t lanes) {
-  atomic_sectors_[sector] += lanes;
+  SectorAtomics& use = atomic_sectors_[sector];
+  use.operations += lanes;
+  ++use.requests;
 }
 
 void Traffic::StartCohort(std::uint64_t l1_bytes, std::uint64_t l2_bytes) {
@@ -130,7 +132,9 @@ std::uint32_t Traffic::Load(AllocationUse& use, std::uint64_t first_sector, cons
 void Traffic::Store(AllocationUse& use, std::uint64_t first_sector, const SectorSet& set) {
   const std::uint64_t base = use.allocation->address / 32 + first_sector;
   ForEachLine(base, set, [&](std::uint64_t line, std::uint32_t sectors) {
-    // L1 writes through and does not allocate: a line that is there stays as it is.
+    // L1 writes through, and a store takes a line of it (Volta and later fetch the rest only when
+    // it is read): streams of stores push out what loads brought in.
+    static_cast<void>(l1_.Lookup(line, 0, true));
     const std::uint32_t found = l2_.Lookup(line, sectors, true);
     use.miss_write += static_cast<std::uint64_t>(std::popcount(sectors & ~found));
   });
@@ -155,9 +159,10 @@ std::vector<AllocationTraffic> Traffic::Summary() const {
 
 AtomicTraffic Traffic::Atomics() const {
   AtomicTraffic atomics;
-  for (const auto& [sector, operations] : atomic_sectors_) {
-    atomics.operations += operations;
-    atomics.hottest_sector_operations = std::max(atomics.hottest_sector_operations, operations);
+  for (const auto& [sector, use] : atomic_sectors_) {
+    atomics.operations += use.operations;
+    atomics.hottest_sector_operations = std::max(atomics.hottest_sector_operations, use.operations);
+    atomics.hottest_sector_requests = std::max(atomics.hottest_sector_requests, use.requests);
   }
   return atomics;
 }

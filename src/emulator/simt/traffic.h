@@ -54,6 +54,7 @@ struct AllocationUse {
 class Traffic {
  public:
   AllocationUse* Of(const Allocation& allocation);
+
   /// Sets the sectors in a bitmap; `first_sector` is where the set's numbers start in it.
   static void Mark(std::vector<std::uint64_t>& bitmap, const Allocation& allocation,
                    std::uint64_t first_sector, const SectorSet& set) {
@@ -75,7 +76,7 @@ class Traffic {
     }
   }
 
-  /// `lanes` atomic operations on the sector at this device address.
+  /// One warp-level request with `lanes` atomic operations on the sector at this device address.
   void Atomic(std::uint64_t sector, std::uint32_t lanes);
 
   void StartCohort(std::uint64_t l1_bytes, std::uint64_t l2_bytes);
@@ -91,7 +92,12 @@ class Traffic {
   static void Size(std::vector<std::uint64_t>& bitmap, const Allocation& allocation);
 
   std::vector<std::unique_ptr<AllocationUse>> by_id_;
-  std::unordered_map<std::uint64_t, std::uint64_t> atomic_sectors_;
+
+  struct SectorAtomics {
+    std::uint64_t operations = 0, requests = 0;
+  };
+
+  std::unordered_map<std::uint64_t, SectorAtomics> atomic_sectors_;
   SectoredCache l1_, l2_;
 };
 

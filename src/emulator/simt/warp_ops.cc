@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "emulator/simt/faults.h"
 #include "emulator/simt/operations.h"
 
-/// Cross-lane instructions. The scheduler has brought the named lanes together; lanes may still name
-/// different groups in one instruction (tiles of cooperative groups), so each group is handled
+/// Cross-lane instructions. The scheduler has brought the named lanes together; lanes may still
+/// name different groups in one instruction (tiles of cooperative groups), so each group is handled
 /// apart.
 namespace kernelpro::simt {
 namespace {
@@ -40,9 +40,10 @@ bool ForEachGroup(Context& context, const Decoded& d, LaneMask on, Visit visit) 
     if ((mask & Bit(first)) == 0) {
       Fault fault;
       fault.kind = FaultKind::kBadShuffle;
-      fault.message = fmt::format("executed {} with member mask 0x{:08x}, which does not name its "
-                                  "own lane {}",
-                                  context.code->function->body[d.instruction].opcode, mask, first);
+      fault.message = fmt::format(
+          "executed {} with member mask 0x{:08x}, which does not name its "
+          "own lane {}",
+          context.code->function->body[d.instruction].opcode, mask, first);
       context.machine->Report(context, d, first, std::move(fault));
       return false;
     }

@@ -231,7 +231,7 @@ class DeferReduction final : public Rewrite {
   void Apply(const SourceModel& model, const ProposalRequest& request,
              Outcome& outcome) const override {
     for (const Node* kernel : model.kernels()) {
-      if (FindCooperation(*kernel) == nullptr) {
+      if (!HasBarrierLoop(*kernel)) {
         continue;
       }
       std::string action = fmt::format("defer_reduction({})", kernel->name);

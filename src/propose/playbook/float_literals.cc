@@ -2,6 +2,7 @@
 //
 // 1.0 / sqrt(v + 1e-5)          ->  1.0f / sqrtf(v + 1e-5f)
 // double d = x[i] - mean;       ->  float d = x[i] - mean;
+// pow(x[i] - mean, 2)           ->  Square(x[i] - mean), with Square a device function of its own
 //
 // A literal without a suffix is a double, and one double operand turns a whole expression into
 // double-precision instructions. Only for tasks without float64 tensors.
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -81,7 +83,7 @@ class Narrowing {
     }
     bool fine = true;
     Walk(function, [&](const Node& n) {
-      if (n.Is(NodeKind::kFloat) && n.type == "double" && !n.in_macro) {
+      if (n.Is(NodeKind::kFloat) && n.type == "double" && !n.in_macro && !dropped_.contains(&n)) {
         fine = fine && Literal(n);
       } else if (n.Is(NodeKind::kCall)) {
         Call(n);
@@ -112,12 +114,54 @@ class Narrowing {
   }
 
   void Call(const Node& n) {
+    if (IsSquare(n)) {
+      return Square(n);
+    }
     const auto name = FloatNames().find(n.name);
     const Token& token = model_.tokens()[model_.TokenAt(n.begin)];
     if (name != FloatNames().end() && model_.Text(token) == n.name) {
       edits_.Replace(token.begin, token.end, name->second);
       ++names_;
     }
+  }
+
+  /// pow(anything, 2): also as a float a call of dozens of instructions.
+  [[nodiscard]] bool IsSquare(const Node& n) const {
+    if (n.name != "pow" || n.children.size() != 2 || n.in_macro ||
+        model_.text().find("Square") != std::string::npos) {
+      return false;
+    }
+    const std::string_view exponent = model_.Text(n.child(1));
+    return exponent == "2" || exponent == "2.0" || exponent == "2.";
+  }
+
+  void Square(const Node& n) {
+    const Token& token = model_.tokens()[model_.TokenAt(n.begin)];
+    if (model_.Text(token) != "pow") {
+      return;  // Qualified: std::pow.
+    }
+    edits_.Replace(token.begin, token.end, "Square");
+    std::size_t comma = model_.TokenAt(n.child(1).begin);
+    while (comma > 0 && model_.Text(model_.tokens()[comma]) != ",") {
+      --comma;
+    }
+    edits_.Replace(model_.tokens()[comma].begin, n.end - 1, "");
+    Walk(n.child(1), [this](const Node& inner) {
+      dropped_.insert(&inner);
+      return true;
+    });
+    if (!squares_) {
+      const Node* const first = FindAll(model_.root(), NodeKind::kFunction).front();
+      edits_.Insert(LineBegin(model_.text(), first->begin),
+                    "__device__ inline float Square(float value) { return value * value; }\n\n");
+    }
+    squares_ = true;
+    ++names_;
+  }
+
+  static std::uint32_t LineBegin(std::string_view text, std::uint32_t at) {
+    const std::size_t end = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+    return end == std::string_view::npos ? 0 : static_cast<std::uint32_t>(end + 1);
   }
 
   void Types(const Node& function) {
@@ -136,6 +180,8 @@ class Narrowing {
   int literals_ = 0;
   int names_ = 0;
   int types_ = 0;
+  bool squares_ = false;
+  std::set<const Node*> dropped_;
   std::string obstacle_;
   Edits edits_;
 };

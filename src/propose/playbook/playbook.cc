@@ -12,6 +12,7 @@
 
 #include "propose/playbook/parser.h"
 #include "propose/playbook/rewrite.h"
+#include "propose/playbook/validate.h"
 
 namespace kernelpro {
 namespace {
@@ -58,15 +59,11 @@ class Playbook final : public Proposer {
       if (stop.stop_requested()) {
         return Fail(ErrorCode::kCancelled, "playbook: stopped while checking the rewrites");
       }
-      if (!seen.insert(proposal.candidate.source).second) {
-        continue;
-      }
-      const Result<SourceModel> check = parser_->Parse(proposal.candidate.source, header);
-      if (check) {
+      std::string obstacle = Finish(*model, header, proposal.candidate.source);
+      if (!obstacle.empty()) {
+        outcome.Decline(std::move(proposal.action), std::move(obstacle));
+      } else if (seen.insert(proposal.candidate.source).second) {
         answer.proposals.push_back(std::move(proposal));
-      } else {
-        outcome.Decline(proposal.action,
-                        fmt::format("its result does not compile ({})", check.error().message));
       }
     }
     std::ranges::move(outcome.declined, std::back_inserter(answer.declined));
@@ -74,6 +71,17 @@ class Playbook final : public Proposer {
   }
 
  private:
+  /// Parses a result again, drops constants that it no longer needs, and checks it against the
+  /// limits of a launch. Says why it cannot be proposed; empty: it can.
+  std::string Finish(const SourceModel& before, const std::string& header, std::string& source) {
+    const Result<SourceModel> after = parser_->Parse(source, header);
+    if (!after) {
+      return fmt::format("its result does not compile ({})", after.error().message);
+    }
+    source = playbook::WithoutUnusedConstants(before, *after);
+    return playbook::ExceededLimit(*after);
+  }
+
   PlaybookOptions options_;
   std::vector<std::unique_ptr<Rewrite>> rewrites_;
   std::mutex mutex_;

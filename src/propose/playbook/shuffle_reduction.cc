@@ -237,8 +237,7 @@ class ShuffleReduction final : public Rewrite {
     std::string why =
         "no loop is a tree reduction over a shared array with a barrier in every step";
     for (const Node* function : FindAll(model.root(), NodeKind::kFunction)) {
-      const bool loops = Body(*function) != nullptr && FindCooperation(*function) != nullptr &&
-                         !FindAll(*function, NodeKind::kFor).empty();
+      const bool loops = Body(*function) != nullptr && HasBarrierLoop(*function);
       if (!(function->is_kernel || function->is_device) || !loops) {
         continue;
       }

@@ -231,6 +231,15 @@ std::vector<const Node*> KernelsRunning(const Node& function, const SourceModel&
 
 }  // namespace
 
+bool HasBarrierLoop(const Node& function) {
+  const auto loops = FindAll(function, NodeKind::kFor);
+  return std::ranges::any_of(loops, [](const Node* loop) {
+    const auto calls = FindAll(*loop, NodeKind::kCall);
+    return std::ranges::any_of(calls,
+                               [](const Node* call) { return IsCallOf(*call, "__syncthreads"); });
+  });
+}
+
 bool IsCallOf(const Node& node, std::string_view name) {
   return node.Is(NodeKind::kCall) && node.name == name;
 }

@@ -34,6 +34,9 @@ struct Tree {
 [[nodiscard]] std::optional<long long> ThreadsOf(const Node& function, const SourceModel& model,
                                                  std::string& obstacle);
 
+/// Some loop of the function meets at a barrier in every round: worth a look for a tree.
+[[nodiscard]] bool HasBarrierLoop(const Node& function);
+
 /// array[t] = value; statements directly in front of the barrier in front of the tree, one for
 /// each of its arrays, or none at all.
 struct Feed {

@@ -40,8 +40,8 @@ Argument ToArgument(const Json& json) {
       {"f32", Argument::Kind::kFloat},
       {"f64", Argument::Kind::kDouble},
   };
-  const auto& [kind, value] = *json.items().begin();
-  return {kinds.at(kind), value.get<double>()};
+  const auto entry = json.begin();
+  return {kinds.at(entry.key()), entry.value().get<double>()};
 }
 
 Variant ToVariant(const Json& json) {

@@ -56,12 +56,27 @@ extern "C" __global__ void half_active(const float* in, float* out) {
 
 extern "C" __global__ void contended(int* out) { atomicAdd(&out[threadIdx.x & 7], 1); }
 
-// Every block reads the same 4 KiB twice.
+// Every block reads the same 4 KiB twice. (asm: the compiler would keep the values.)
 extern "C" __global__ void reread(const float* in, float* out) {
   float s = 0;
   for (int pass = 0; pass < 2; ++pass) {
-    for (int k = 0; k < 4; ++k) s += ((volatile const float*)0 == in) ? 0 : __ldg(in + k * 256 + threadIdx.x);
+    for (int k = 0; k < 4; ++k) {
+      float v;
+      asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(in + k * 256 + threadIdx.x));
+      s += v;
+    }
     __syncthreads();
   }
   out[blockIdx.x * 256 + threadIdx.x] = s;
+}
+
+extern "C" __global__ void branches(const int* in, int* out) {
+  int t = threadIdx.x;
+  int v = in[t];
+  if (v & 1) {
+    for (int k = 0; k < 3; ++k) v = v * 5 + out[k];
+  } else {
+    v = out[v] * 2;
+  }
+  out[32 + t] = v;
 }
