@@ -23,7 +23,13 @@ constexpr u32 Relu(u32 bits) {
 
 template <class F, Round kRound, bool kFinite, bool kClampNegative, class W>
 constexpr u32 NarrowRelu(W x) {
-  return Relu<F, kClampNegative>(Narrow<F, kRound, kFinite, W>(x));
+  if constexpr (kRound == Round::kNearest && !kFinite && std::is_same_v<F, Half>) {
+    return Relu<F, kClampNegative>(NearestF16(x).bits);
+  } else if constexpr (kRound == Round::kNearest && !kFinite && std::is_same_v<F, BFloat>) {
+    return Relu<F, kClampNegative>(NearestBF16(x).bits);
+  } else {
+    return Relu<F, kClampNegative>(Narrow<F, kRound, kFinite, W>(x));
+  }
 }
 
 /// Narrow results by shape: one 16-bit float, a pair from two sources (a is the upper half), f32
