@@ -26,8 +26,9 @@ set_source_files_properties(alu_rounded.cc PROPERTIES COMPILE_OPTIONS -frounding
 
 kp_module(NAME alu LAYER 2
   SOURCES alu.cc alu_spec.cc alu_mma.cc ${alu_objects}
-  DEPS kp_ptx
-  TESTS alu_integer_test.cc alu_hardware_test.cc)
+  DEPS kp_base kp_ptx
+  TESTS alu_coverage_test.cc alu_float_test.cc alu_forms_test.cc alu_hardware_test.cc
+        alu_integer_test.cc alu_mma_test.cc)
 if("v3" IN_LIST alu_isas)
   target_compile_definitions(kp_alu PRIVATE KP_ALU_HAS_V3)
 endif()

@@ -23,7 +23,13 @@ constexpr u32 Relu(u32 bits) {
 
 template <class F, Round kRound, bool kFinite, bool kClampNegative, class W>
 constexpr u32 NarrowRelu(W x) {
-  return Relu<F, kClampNegative>(Narrow<F, kRound, kFinite, W>(x));
+  if constexpr (kRound == Round::kNearest && !kFinite && std::is_same_v<F, Half>) {
+    return Relu<F, kClampNegative>(NearestF16(x).bits);
+  } else if constexpr (kRound == Round::kNearest && !kFinite && std::is_same_v<F, BFloat>) {
+    return Relu<F, kClampNegative>(NearestBF16(x).bits);
+  } else {
+    return Relu<F, kClampNegative>(Narrow<F, kRound, kFinite, W>(x));
+  }
 }
 
 /// Narrow results by shape: one 16-bit float, a pair from two sources (a is the upper half), f32
@@ -248,7 +254,7 @@ AluDecode Resized() {
   constexpr bool kCanonical = std::is_same_v<S, F16> || (kFlushInput && std::is_same_v<D, float>);
   return kLanewise<[](S a) -> D {
     if constexpr (kFlushInput) {
-      return Deliver<D, kCanonical, kFlush, kSaturate>(Flush<true>(a));
+      return Deliver<D, kCanonical, kFlush, kSaturate>(Canonical(Flush<true>(a)));
     } else if constexpr (kFlush && std::is_same_v<S, double>) {
       const auto scaled = static_cast<float>(a * static_cast<double>(kTinyScale));
       const float flushed = FlushTiny<true>(static_cast<float>(a), scaled);

@@ -76,9 +76,9 @@ constexpr Accumulator DecodeAccumulator(u32 bits) {
 
 /// Magnitude shifted right (truncation is towards zero), 0 past 31.
 constexpr s32 CutOff(s32 value, s32 shift) {
-  const s32 magnitude = value < 0 ? -value : value;
-  const s32 cut = magnitude >> (shift < 31 ? shift : 31);
-  return value < 0 ? -cut : cut;
+  const s32 sign = value >> 31;
+  const s32 cut = ((value ^ sign) - sign) >> (shift < 31 ? shift : 31);
+  return (cut ^ sign) - sign;
 }
 
 /// sum * 2^exponent truncated to f32; overflow is an infinity.
@@ -106,6 +106,8 @@ u32 BlockSum(const Factors& a, const Factors& b, u32 c, s32 fraction_bits) {
   const Accumulator accumulator = DecodeAccumulator(c);
   s32 exponent[kMaxBlock];
   s32 largest = accumulator.exponent;
+  // Kept as loops: unrolled early they would not be vectorised.
+#pragma GCC unroll 1
   for (int i = 0; i < kMaxBlock; ++i) {
     exponent[i] = a.exponent[i] + b.exponent[i];
     largest = exponent[i] > largest ? exponent[i] : largest;
@@ -114,10 +116,16 @@ u32 BlockSum(const Factors& a, const Factors& b, u32 c, s32 fraction_bits) {
     return 0;  // all terms are zero
   }
   const s32 raise = fraction_bits - 2 * kFactorFraction;
-  s64 sum = 0;
+  s32 terms[kMaxBlock];
+#pragma GCC unroll 1
   for (int i = 0; i < kMaxBlock; ++i) {
     const s32 product = a.significand[i] * b.significand[i] * (1 << raise);
-    sum += CutOff(product, largest - exponent[i]);
+    terms[i] = CutOff(product, largest - exponent[i]);
+  }
+  s64 sum = 0;
+#pragma GCC unroll 1
+  for (const s32 term : terms) {
+    sum += term;
   }
   sum +=
       CutOff(accumulator.significand * (1 << (fraction_bits - 23)), largest - accumulator.exponent);

@@ -157,20 +157,29 @@ AluDecode SelectF32(const AluSpec& spec) {
   return spec.Has(kFtz) ? QuotientF32<true>(spec) : QuotientF32<false>(spec);
 }
 
-/// cvt from f64 to f32, and from integers to f32 and f64.
+template <bool Z, bool S>
+AluDecode F32FromF64(const AluSpec& spec) {
+  return Directed<[](double a) -> float {
+    const auto result = static_cast<float>(a);
+    const auto scaled = Z ? static_cast<float>(a * static_cast<double>(kTinyScale)) : 0.0F;
+    const float flushed = FlushTiny<Z>(result, scaled);
+    return S ? Saturate01(flushed) : flushed;
+  }>(spec);
+}
+
+AluDecode SelectF32FromF64(const AluSpec& spec) {
+  if (spec.Has(kSat)) {
+    return spec.Has(kFtz) ? F32FromF64<true, true>(spec) : F32FromF64<false, true>(spec);
+  }
+  return spec.Has(kFtz) ? F32FromF64<true, false>(spec) : F32FromF64<false, false>(spec);
+}
+
 template <class To, class From>
 AluDecode Conversion(const AluSpec& spec) {
-  if constexpr (std::is_same_v<To, float> && std::is_same_v<From, double>) {
-    if (spec.Has(kFtz)) {
-      return Directed<[](double a) -> float {
-        return FlushTiny<true>(static_cast<float>(a),
-                               static_cast<float>(a * static_cast<double>(kTinyScale)));
-      }>(spec);
-    }
-  }
   return Directed<[](From a) -> To { return static_cast<To>(a); }>(spec);
 }
 
+/// cvt from integers to f32 and f64.
 template <class To>
 AluDecode SelectConversion(const AluSpec& spec) {
   switch (spec.type[1]) {
@@ -182,11 +191,6 @@ AluDecode SelectConversion(const AluSpec& spec) {
       return Conversion<To, u64>(spec);
     case ptx::Type::kS64:
       return Conversion<To, s64>(spec);
-    case ptx::Type::kF64:
-      if constexpr (std::is_same_v<To, float>) {
-        return Conversion<To, double>(spec);
-      }
-      return {};
     default:
       return {};
   }
@@ -200,8 +204,10 @@ AluDecode SelectRounded(const AluSpec& spec) {
     return {};
   }
   if (spec.op == AluOp::kCvt && spec.types == 2) {
-    const bool flushes = spec.type[0] == ptx::Type::kF32 && spec.type[1] == ptx::Type::kF64;
-    if (!spec.Only(flushes ? rounding | kFtz : rounding)) {
+    if (spec.type[0] == ptx::Type::kF32 && spec.type[1] == ptx::Type::kF64) {
+      return spec.Only(rounding | kFtz | kSat) ? SelectF32FromF64(spec) : AluDecode{};
+    }
+    if (!spec.Only(rounding)) {
       return {};
     }
     return spec.type[0] == ptx::Type::kF32   ? SelectConversion<float>(spec)

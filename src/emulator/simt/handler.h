@@ -52,8 +52,9 @@ struct AluDecode {
 /// address in its slot. cvta of other spaces is the core's, which knows where their windows are.
 /// mov with a vector operand: SelectPack and SelectUnpack.
 /// setp.f16x2/bf16x2 always writes dst (low half) and dst2 (high half).
-/// Approximate operations (ex2, lg2, sin, cos, tanh, rsqrt .approx) return the double result
-/// rounded once: not the hardware's bits, within 2 ulp (tanh: 131 ulp, 8e-6 absolute).
+/// Everything is the H200's result bit for bit, except the approximations (ex2, lg2, sin, cos,
+/// tanh, rcp, rsqrt, sqrt .approx, div.approx, div.full): those are the true value rounded once,
+/// within 2 ulp of the hardware (lg2: or 2.1e-6; sin, cos: 4e-7 absolute; tanh: 131 ulp or 8e-6).
 [[nodiscard]] AluDecode SelectAlu(const ptx::Instruction& instruction);
 
 /// `mov.bN d, {a, b[, c, d]}`: src[0] is the least significant element. dst is N bits, each source
