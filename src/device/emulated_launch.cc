@@ -16,10 +16,9 @@ Result<EmulatedLaunch> RunEmulatedLaunch(const LaunchContext& context, simt::Lau
       context.spec, context.resources, static_cast<std::uint32_t>(config.block.Count()),
       config.dynamic_shared);
   config.resident_ctas_per_sm = std::max(1U, occupancy.ctas_per_sm);
-  config.l1_carveout_bytes = std::min(
-      context.spec.shared_per_sm_bytes,
-      config.resident_ctas_per_sm * (context.resources.static_shared_bytes + config.dynamic_shared +
-                                     context.spec.shared_reserved_per_cta_bytes));
+  config.l1_carveout_bytes =
+      model::SharedCarveout(context.spec, config.resident_ctas_per_sm,
+                            context.resources.static_shared_bytes + config.dynamic_shared);
   EmulatedLaunch launch;
   KP_ASSIGN_OR_RETURN(launch.report, simt::Launch(context.program, config,
                                                   model::ToEngineSpec(context.spec), memory));

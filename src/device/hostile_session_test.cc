@@ -159,7 +159,8 @@ TEST_F(HostileSessionTest, WritingAnInputFromTheHost) {
 
 TEST_F(HostileSessionTest, PrintingVerdictsChangesNothing) {
   const CallOutcome outcome = Expect(kPrintFlood, End::kReturned, "");
-  EXPECT_EQ(outcome.printed.size(), 64U << 10U);
+  EXPECT_LE(outcome.printed.size(), 64U << 10U);
+  EXPECT_GT(outcome.printed.size(), 60U << 10U);
   EXPECT_THAT(outcome.printed, HasSubstr("PASS"));
   EXPECT_THAT(outcome.launches, IsEmpty());
 }
@@ -201,7 +202,7 @@ TEST_F(HostileSessionTest, HugeHostAllocation) {
   SessionRequest small;
   small.host_memory_bytes = 512ULL << 20U;
   Open("hostile", small);
-  const CallOutcome outcome = Call(kHugeHostMemory);
+  const CallOutcome outcome = Call(kHugeHostMemory, WallLimit(100'000));
   EXPECT_EQ(outcome.end, End::kOutOfMemory) << outcome.reason;
 }
 
@@ -209,7 +210,7 @@ TEST_F(HostileSessionTest, HostAllocationWithoutACheck) {
   SessionRequest small;
   small.host_memory_bytes = 512ULL << 20U;
   Open("hostile", small);
-  const CallOutcome outcome = Call(kHostMemoryCrash);
+  const CallOutcome outcome = Call(kHostMemoryCrash, WallLimit(100'000));
   EXPECT_EQ(outcome.end, End::kOutOfMemory) << outcome.reason;
 }
 

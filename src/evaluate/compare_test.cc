@@ -12,6 +12,7 @@
 #include "evaluate/fill.h"
 #include "evaluate/numeric.h"
 #include "evaluate/outcome.h"
+#include "task/float16.h"
 
 namespace kernelpro {
 namespace {
@@ -121,7 +122,7 @@ TEST(Numeric, HalfAgreesWithTheCompilersOwn) {
     const auto theirs = static_cast<_Float16>(value);
     std::uint16_t bits = 0;
     std::memcpy(&bits, &theirs, sizeof bits);
-    ASSERT_EQ(ToHalf(value), bits) << value;
+    ASSERT_EQ(HalfBits(value), bits) << value;
     ASSERT_EQ(FromHalf(bits), static_cast<double>(theirs));
   }
 }
@@ -130,16 +131,16 @@ TEST(Numeric, RoundTripOfEveryHalfAndBFloat16) {
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     const auto b = static_cast<std::uint16_t>(bits);
     if (!std::isnan(FromHalf(b))) {
-      ASSERT_EQ(ToHalf(FromHalf(b)), b);
+      ASSERT_EQ(HalfBits(FromHalf(b)), b);
     }
     if (!std::isnan(FromBFloat16(b))) {
-      ASSERT_EQ(ToBFloat16(FromBFloat16(b)), b);
+      ASSERT_EQ(BFloat16Bits(FromBFloat16(b)), b);
     }
   }
-  EXPECT_EQ(ToHalf(65520.0), 0x7c00) << "rounds to infinity";
-  EXPECT_EQ(ToHalf(65519.9), 0x7bff);
-  EXPECT_EQ(ToBFloat16(1.0 + 1.0 / 256), 0x3f80) << "a tie goes to even";
-  EXPECT_EQ(ToBFloat16(1.0 + 3.0 / 256), 0x3f82);
+  EXPECT_EQ(HalfBits(65520.0), 0x7c00) << "rounds to infinity";
+  EXPECT_EQ(HalfBits(65519.9), 0x7bff);
+  EXPECT_EQ(BFloat16Bits(1.0 + 1.0 / 256), 0x3f80) << "a tie goes to even";
+  EXPECT_EQ(BFloat16Bits(1.0 + 3.0 / 256), 0x3f82);
 }
 
 TEST(Numeric, IntegersAreRoundedAndClamped) {

@@ -7,34 +7,10 @@
 #include <cstring>
 #include <limits>
 
+#include "task/float16.h"
+
 namespace kernelpro {
 namespace {
-
-/// Rounds to a binary float of `mantissa` stored bits and `exponent` bits, in its own encoding.
-std::uint16_t Encode(double value, int mantissa, int exponent) {
-  const std::uint16_t sign =
-      static_cast<std::uint16_t>(std::signbit(value) ? 1U << (mantissa + exponent) : 0U);
-  const auto infinity = static_cast<std::uint16_t>(((1U << exponent) - 1U) << mantissa);
-  if (std::isnan(value)) {
-    return static_cast<std::uint16_t>(sign | infinity | (1U << (mantissa - 1)));
-  }
-  const int bias = (1 << (exponent - 1)) - 1;
-  const double magnitude = std::fabs(value);
-  int e = magnitude == 0 ? 1 - bias : std::ilogb(magnitude);
-  e = std::max(e, 1 - bias);  // Subnormals share the smallest normal exponent.
-  if (std::isinf(value) || e > bias) {
-    return sign | infinity;
-  }
-  // nearbyint rounds to nearest even under the default rounding mode.
-  const auto units =
-      static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, mantissa - e)));
-  // Adding (not or-ing) lets a carry out of the mantissa raise the exponent, up to infinity.
-  const std::uint32_t biased =
-      units < (1U << mantissa)
-          ? units
-          : (static_cast<std::uint32_t>(e + bias) << mantissa) + (units - (1U << mantissa));
-  return static_cast<std::uint16_t>(sign | std::min<std::uint32_t>(biased, infinity));
-}
 
 double Decode(std::uint16_t bits, int mantissa, int exponent) {
   const double sign = ((bits >> (mantissa + exponent)) & 1U) != 0 ? -1.0 : 1.0;
@@ -78,14 +54,6 @@ T Clamp(double value) {
 
 }  // namespace
 
-std::uint16_t ToHalf(double value) {
-  return Encode(value, 10, 5);
-}
-
-std::uint16_t ToBFloat16(double value) {
-  return Encode(value, 7, 8);
-}
-
 double FromHalf(std::uint16_t bits) {
   return Decode(bits, 10, 5);
 }
@@ -101,9 +69,9 @@ void StoreElement(DType dtype, double value, std::byte* out) {
     case DType::kF32:
       return Put(static_cast<float>(value), out);
     case DType::kF16:
-      return Put(ToHalf(value), out);
+      return Put(HalfBits(value), out);
     case DType::kBF16:
-      return Put(ToBFloat16(value), out);
+      return Put(BFloat16Bits(value), out);
     case DType::kI64:
       return Put(Clamp<std::int64_t>(value), out);
     case DType::kI32:

@@ -11,9 +11,7 @@
 /// Elements of tensors as doubles. Every dtype but 64-bit integers beyond 2^53 converts exactly.
 namespace kernelpro {
 
-/// Round to nearest even; overflow becomes infinity, NaN stays NaN.
-[[nodiscard]] std::uint16_t ToHalf(double value);
-[[nodiscard]] std::uint16_t ToBFloat16(double value);
+/// The other direction is task/float16.h.
 [[nodiscard]] double FromHalf(std::uint16_t bits);
 [[nodiscard]] double FromBFloat16(std::uint16_t bits);
 

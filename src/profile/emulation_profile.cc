@@ -159,11 +159,12 @@ double BoundPct(const KernelTally& k, const std::string& name) {
 }
 
 void PipeMetrics(const KernelTally& k, const model::GpuSpec& spec, KernelProfile& out) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kBounds = {{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kBounds = {{
       {"fma", metric::kFmaPct},
       {"alu", metric::kAluPct},
       {"fp64", metric::kFp64Pct},
       {"sfu", metric::kXuPct},
+      {"tensor", metric::kTensorPct},
       {"lsu", metric::kLsuPct},
       {"l1", metric::kL1Pct},
       {"l2", metric::kL2Pct},
@@ -293,6 +294,18 @@ void LineProfiles(const KernelTally& k, KernelProfile& out) {
   }
 }
 
+/// A launch that was run whole has no L1 hits counted: unknown, not zero.
+void DropHits(KernelProfile& out) {
+  for (const std::string_view name :
+       {metric::kLoadHitSectors, metric::kLoadHitPct, metric::kL1HitPct}) {
+    out.metrics.erase(std::string(name));
+    out.missing.emplace_back(name);
+    for (LineMetrics& line : out.lines) {
+      line.metrics.erase(std::string(name));
+    }
+  }
+}
+
 KernelProfile ToProfile(const KernelTally& k, const model::GpuSpec& spec) {
   KernelProfile out;
   const EmulatedLaunch& launch = *k.longest;
@@ -310,13 +323,16 @@ KernelProfile ToProfile(const KernelTally& k, const model::GpuSpec& spec) {
   LaunchMetrics(k, spec, out);
   TimeMetrics(k, spec, out.metrics);
   LineProfiles(k, out);
+  if (!k.hits_known) {
+    DropHits(out);
+  }
   for (const auto& [opcode, count] : k.opcodes) {
     out.opcodes[opcode] = static_cast<std::uint64_t>(std::llround(count));
   }
   for (const std::string_view name :
        {metric::kWarpLatency, metric::kStallBarrier, metric::kStallLongScoreboard,
         metric::kStallShortScoreboard, metric::kStallMioThrottle, metric::kStallLgThrottle,
-        metric::kStallWait, metric::kWarpsEligible, metric::kTensorPct}) {
+        metric::kStallWait, metric::kWarpsEligible}) {
     out.missing.emplace_back(name);
   }
   return out;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/emulated_launch.h"
 #include "profile/emulation_profile.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "device/emulated_launch.h"
 #include "profile/metric_names.h"
 
 namespace kernelpro {
@@ -48,6 +48,7 @@ EmulatedLaunch Launch(const std::vector<Op>& ops, std::uint64_t executed = 264) 
   launch.report.block = {256, 1, 1};
   launch.report.ctas = 264;
   launch.report.ctas_executed = executed;
+  launch.report.sampled = true;
   launch.files = {"", "/t/k.cu"};
   for (const Op& op : ops) {
     launch.report.instructions.push_back(op.counters);
@@ -150,6 +151,14 @@ TEST(FromEmulation, SampledLaunchesAreScaledAndLaunchesMerged) {
   EXPECT_DOUBLE_EQ(three.kernels[0].time_share, 24.0 / 30);
   EXPECT_EQ(three.kernels[1].Value(metric::kLoadSectors), 0);
   EXPECT_FALSE(three.kernels[1].Value(metric::kLoadBytesPerSector).has_value());
+}
+
+TEST(FromEmulation, HitsOfALaunchRunWholeAreUnknown) {
+  EmulatedLaunch whole = Launch({StridedLoad()});
+  whole.report.sampled = false;
+  const KernelProfile k = FromEmulation({whole}, {}, Spec(), {}).kernels[0];
+  EXPECT_FALSE(k.Value(metric::kLoadHitPct).has_value());
+  EXPECT_THAT(k.missing, Contains(std::string(metric::kL1HitPct)));
 }
 
 TEST(FromEmulation, DoublesBarriersDivisionsAndDivergence) {

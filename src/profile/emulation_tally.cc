@@ -2,6 +2,7 @@
 #include "profile/emulation_tally.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -154,6 +155,7 @@ void KernelTally::Add(const EmulatedLaunch& launch, const model::GpuSpec& spec) 
       lines[{launch.files[where.file], where.line}].Add(c, op, scale);
     }
   }
+  hits_known = hits_known && report.sampled;
   launches += 1;
   time_us += launch.time.time_us;
   run_cycles += std::max(0.0, launch.time.time_us - spec.launch_overhead_us) * 1e-6 * spec.clock_hz;
@@ -169,7 +171,7 @@ void KernelTally::Add(const EmulatedLaunch& launch, const model::GpuSpec& spec) 
   shared_store_wavefronts += launch.time.shared_store_wavefronts;
   atomic_operations += scale * D(report.atomics.operations);
   atomic_hottest += scale * D(report.atomics.hottest_sector_operations);
-  occupancy_time += AchievedOccupancy(launch, spec) * launch.time.time_us;
+  occupancy_time += AchievedOccupancy(launch, spec) * time;
   if (longest == nullptr || launch.time.time_us > longest->time.time_us) {
     longest = &launch;
   }

@@ -47,6 +47,7 @@ struct KernelTally {
   Tally total;
   std::map<std::pair<std::string, std::uint32_t>, Tally> lines;
   std::map<std::string, double> opcodes;
+  bool hits_known = true;  ///< L1 hits are followed in sampled launches only
   double launches = 0;
   double time_us = 0, run_cycles = 0;  ///< run_cycles leave out the fixed launch cost
   std::map<std::string, double> bound_cycles;

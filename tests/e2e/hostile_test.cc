@@ -107,7 +107,7 @@ TEST_P(HostileTest, GetsItsVerdict) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Candidates, HostileTest, ::testing::ValuesIn(Cases()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace kernelpro::e2e

@@ -33,11 +33,13 @@ Result<std::uint64_t> EmulatedGpu::AddBuffer(const protocol::AllocateMessage& re
                       memory_.Allocate(request.bytes, request.name, base));
   if (request.read_only) {
     KP_RETURN_IF_ERROR(memory_.SetReadOnly(address, true));
+    inputs_.insert(address);
   }
   return address;
 }
 
 Status EmulatedGpu::RemoveBuffer(std::uint64_t address) {
+  inputs_.erase(address);
   return memory_.Free(address);
 }
 

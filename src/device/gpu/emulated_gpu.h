@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -132,6 +134,7 @@ class EmulatedGpu {
   std::map<std::uint64_t, LoadedFunction> functions_;
   std::map<std::uint64_t, StreamState> streams_;
   std::map<std::uint64_t, EventState> events_;
+  std::set<std::uint64_t> inputs_;  ///< buffers of the referee that must not be written
   std::map<std::uint64_t, std::uint64_t> candidate_allocations_;  ///< address -> bytes
   std::uint64_t next_handle_;
   double clock_us_ = 0;

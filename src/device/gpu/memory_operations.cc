@@ -67,7 +67,8 @@ std::span<std::byte> EmulatedGpu::Writable(std::uint64_t address, std::uint64_t 
     return {};
   }
   const simt::Allocation* const allocation = memory_.Find(address);
-  if (allocation != nullptr && allocation->read_only) {
+  // Constant memory is read-only for kernels alone; inputs are for everybody.
+  if (allocation != nullptr && inputs_.contains(allocation->address)) {
     simt::Fault fault;
     fault.kind = simt::FaultKind::kWriteToReadOnly;
     fault.message =

@@ -169,8 +169,12 @@ class Server {
         if (!message) {
           return NotUnderstood();
         }
-        RefuseStray();
+        // The first call is the loading of the candidate, which may have begun before this message.
+        if (loaded_) {
+          RefuseStray();
+        }
         gpu_.BeginCall(*message);
+        loaded_ = true;
         in_call_ = true;
         break;
       }
@@ -229,6 +233,7 @@ class Server {
   Peer referee_;
   Peer runner_;
   std::map<std::uint64_t, Mapping> mappings_;
+  bool loaded_ = false;
   bool in_call_ = false;
 };
 

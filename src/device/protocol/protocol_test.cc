@@ -62,7 +62,8 @@ TEST(BytesTest, VarintsOfEveryLength) {
       EXPECT_TRUE(in.Complete());
     }
   }
-  ByteReader endless(Bytes({0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80}));
+  const auto bytes = Bytes({0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80});
+  ByteReader endless(bytes);
   (void)endless.Varint();
   EXPECT_FALSE(endless.ok());
 }
@@ -73,7 +74,8 @@ TEST(BytesTest, AShortInputFailsOnceAndForAll) {
   EXPECT_EQ(in.U32(), 0U);
   EXPECT_FALSE(in.ok());
   EXPECT_EQ(in.U8(), 0);
-  ByteReader lying(Bytes({100, 1}));
+  const auto lie = Bytes({100, 1});
+  ByteReader lying(lie);
   EXPECT_TRUE(lying.Blob().empty());
   EXPECT_FALSE(lying.ok());
 }

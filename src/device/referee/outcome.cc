@@ -91,6 +91,12 @@ std::string TextOf(const protocol::Frame& frame) {
                    kMessageLimit);
 }
 
+/// Printable says so where it cuts; that must fit too.
+std::string Fit(std::string_view printed) {
+  constexpr std::size_t kMark = 16;
+  return Printable(printed, kPrintedLimit - kMark);
+}
+
 CallOutcome& Set(CallOutcome& outcome, End end, std::string reason) {
   outcome.end = end;
   outcome.reason = std::move(reason);
@@ -276,7 +282,7 @@ std::string SystemCallName(int number) {
 CallOutcome Judge(const RunnerEnd& end, std::optional<CallReport> report, std::string printed) {
   CallOutcome outcome;
   if (!report) {
-    outcome.printed = Printable(printed, kPrintedLimit);
+    outcome.printed = Fit(printed);
     return end.kind == RunnerEnd::Kind::kTimedOut
                ? Set(outcome, End::kTimedOut,
                      "a kernel was still running on the emulated GPU at the wall limit")
@@ -299,7 +305,7 @@ CallOutcome Judge(const RunnerEnd& end, std::optional<CallReport> report, std::s
       printed += launch.report.printed;
     }
   }
-  outcome.printed = Printable(printed, kPrintedLimit);
+  outcome.printed = Fit(printed);
   outcome.launches = std::move(report->launches);
   return outcome;
 }

@@ -157,8 +157,10 @@ TEST(JudgeTest, OutputIsMadeFitForTerminals) {
   report.launches.emplace_back();
   report.launches[0].report.printed = "from the kernel\n";
   EXPECT_EQ(Judge(Returned(0), report, "\x1b[31mred\n").printed, "?[31mred\nfrom the kernel\n");
-  EXPECT_EQ(Judge(Returned(0), CallReport{}, std::string(1U << 20U, 'x')).printed.size(),
-            kPrintedLimit);
+  const std::size_t flood =
+      Judge(Returned(0), CallReport{}, std::string(1U << 20U, 'x')).printed.size();
+  EXPECT_LE(flood, kPrintedLimit);
+  EXPECT_GT(flood, kPrintedLimit - 100);
 }
 
 }  // namespace

@@ -172,13 +172,13 @@ static cudaError_t HostileMemory(const Arguments& args) {
     case kHugeHostMemory: {
       std::vector<std::vector<char>> blocks;
       while (true) {
-        blocks.emplace_back(16 << 20, 'x');
+        blocks.emplace_back(4 << 20, 'x');
       }
     }
     case kHostMemoryCrash:
       while (true) {
-        void* block = std::malloc(16 << 20);
-        std::memset(block, 1, 16 << 20);
+        void* block = std::malloc(4 << 20);
+        std::memset(block, 1, 4 << 20);
       }
     case kFreeReferees:
       return cudaFree(args.c);

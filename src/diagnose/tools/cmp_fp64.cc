@@ -74,9 +74,11 @@ std::optional<Finding> Examine(const ToolInput& in) {
       "back.",
       Place(line), Percent(rates));
   f.remedies = {
-      fmt::format("Make every literal and variable at {} a float: 0.5f and 1e-5f, float "
-                  "accumulators, and sqrtf, rsqrtf, expf, fabsf instead of their double forms.",
-                  Place(line)),
+      fmt::format(
+          "Make every literal and variable at {} a float: 0.5f and 1e-5f, float "
+          "accumulators, x * x instead of pow(x, 2), and sqrtf, rsqrtf, expf, fabsf instead of "
+          "their double forms.",
+          Place(line)),
       "Turn double constants outside the loop into float ones.",
       "Where the sum needs more than float, use pairwise or compensated float summation."};
   f.check = fmt::format(

@@ -114,7 +114,7 @@ int Oracle(const GpuSpec& spec, const KernelResources& r, int threads, std::uint
   attributes.maxDynamicSharedSizeBytes = spec.shared_per_cta_bytes - r.static_shared_bytes;
   cudaOccDeviceState state;
   state.carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED;
-  cudaOccResult result;
+  cudaOccResult result{};
   const cudaOccError error = cudaOccMaxActiveBlocksPerMultiprocessor(
       &result, &properties, &attributes, &state, threads, dynamic);
   EXPECT_EQ(error, CUDA_OCC_SUCCESS);

@@ -369,6 +369,25 @@ std::optional<std::array<long long, 3>> BlockShape(const Node& launch, const Sou
   return shape;
 }
 
+bool IsGlobalIndex(const Polynomial& index, char dimension, const Node& kernel,
+                   const SourceModel& model) {
+  const Polynomial thread = Polynomial::Atom(fmt::format("threadIdx.{}", dimension));
+  const std::string block = fmt::format("blockIdx.{}", dimension);
+  const auto size = (index - thread).Coefficient(block);
+  if (!size || size->IsZero() || !(index == *size * Polynomial::Atom(block) + thread)) {
+    return false;
+  }
+  if (*size == Polynomial::Atom(fmt::format("blockDim.{}", dimension))) {
+    return true;
+  }
+  const auto value = size->AsConstant();
+  const auto launches = model.LaunchesOf(kernel);
+  return value && !launches.empty() && std::ranges::all_of(launches, [&](const Node* launch) {
+           const auto shape = BlockShape(*launch, model);
+           return shape && (*shape)[dimension == 'x' ? 0 : 1] == *value;
+         });
+}
+
 const Node* FindCooperation(const Node& scope) {
   const Node* found = nullptr;
   Walk(scope, [&](const Node& n) {

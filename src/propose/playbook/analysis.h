@@ -62,6 +62,11 @@ struct CountedLoop {
 /// configuration is built in a way that is not understood.
 [[nodiscard]] std::vector<const Node*> LaunchComponents(const Node& launch, std::size_t which);
 
+/// index == blockIdx.d * size + threadIdx.d for dimension d ('x' or 'y'), where size is blockDim.d
+/// or the constant that every launch of the kernel has there.
+[[nodiscard]] bool IsGlobalIndex(const Polynomial& index, char dimension, const Node& kernel,
+                                 const SourceModel& model);
+
 /// Threads per block in x, y, z when they are constants.
 [[nodiscard]] std::optional<std::array<long long, 3>> BlockShape(const Node& launch,
                                                                  const SourceModel& model);

@@ -97,7 +97,7 @@ class FastMath final : public Rewrite {
       }
       if (model.Text(token) == "/") {
         edits.Insert(n.begin, "__fdividef(");
-        edits.Replace(token.begin, token.end, ",");
+        edits.Replace(model.tokens()[i - 1].end, token.end, ",");
         edits.Insert(n.end, ")");
         return true;
       }

@@ -141,7 +141,11 @@ class Narrowing {
       return;  // Qualified: std::pow.
     }
     edits_.Replace(token.begin, token.end, "Square");
-    edits_.Replace(n.child(0).end, n.child(1).end, "");
+    std::size_t comma = model_.TokenAt(n.child(1).begin);
+    while (comma > 0 && model_.Text(model_.tokens()[comma]) != ",") {
+      --comma;
+    }
+    edits_.Replace(model_.tokens()[comma].begin, n.end - 1, "");
     Walk(n.child(1), [this](const Node& inner) {
       dropped_.insert(&inner);
       return true;

@@ -59,10 +59,7 @@ class Striding {
     if (value == nullptr || statement.children.size() != 1) {
       return Fails(fmt::format("line {} is more than one initialized variable", statement.line));
     }
-    const Polynomial index = IndexOf(*value, model_);
-    const Polynomial global = Polynomial::Atom("blockIdx.x") * Polynomial::Atom("blockDim.x") +
-                              Polynomial::Atom("threadIdx.x");
-    if (index == global) {
+    if (IsGlobalIndex(IndexOf(*value, model_), 'x', kernel_, model_)) {
       index_ = &variable;
       declaration_ = &statement;
     }

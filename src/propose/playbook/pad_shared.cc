@@ -54,14 +54,16 @@ class PadShared final : public Rewrite {
       return;
     }
     for (const Node* use : ReferencesTo(variable, kernel)) {
-      const bool element = use->parent->Is(NodeKind::kSubscript) &&
-                           use->parent->parent->Is(NodeKind::kSubscript) &&
-                           &use->parent->parent->child(0) == use->parent;
+      const Node& row = *use->parent;
+      const bool element = row.Is(NodeKind::kSubscript) && row.parent->Is(NodeKind::kSubscript) &&
+                           &row.parent->child(0) == &row &&
+                           !row.parent->parent->Is(NodeKind::kUnary, "&");
       if (!element) {
-        outcome.Decline(std::move(action),
-                        fmt::format("`{}` is used as a whole at line {}; its layout may matter "
-                                    "there",
-                                    variable.name, use->line));
+        outcome.Decline(
+            std::move(action),
+            fmt::format("`{}` is used as a whole or by address at line {}; its layout may matter "
+                        "there",
+                        variable.name, use->line));
         return;
       }
     }

@@ -83,6 +83,8 @@ NodeKind KindOf(CXCursorKind kind) {
       {CXCursor_CXXFunctionalCastExpr, NodeKind::kCast},
       {CXCursor_CXXReinterpretCastExpr, NodeKind::kCast},
       {CXCursor_NullStmt, NodeKind::kEmpty},
+      {CXCursor_AsmStmt, NodeKind::kCall},
+      {CXCursor_GotoStmt, NodeKind::kBreak},
   };
   const auto found = kKinds.find(kind);
   return found == kKinds.end() ? NodeKind::kOther : found->second;
@@ -151,7 +153,9 @@ class TreeBuilder {
     node->in_macro = FromMacro(range);
     FillDeclaration(cursor, children, *node);
     FillOperator(cursor, *node);
-    if (node->kind == NodeKind::kCall) {
+    if (kind == CXCursor_AsmStmt) {
+      node->name = "asm";
+    } else if (node->kind == NodeKind::kCall) {
       AddCall(children, *node, depth);
       return node;
     }

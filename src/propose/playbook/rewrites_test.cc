@@ -14,6 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using playbook::Ask;  // The overload below would hide it.
 
 Proposals Ask(const std::string& source, std::vector<Finding> findings = {}) {
   return Ask(SharedPlaybook(), SmallTask(), source, std::move(findings));
@@ -108,6 +109,13 @@ TEST(WarpPerRow, DeclinesWithTheReason) {
 )")),
                      "warp_per_row"),
               HasSubstr("carries a dependence through `c`"));
+  EXPECT_THAT(WhyNot(Ask("__device__ float Touch(float* p);\n" + RowProgram(R"(  float sum = 0.0f;
+  for (int i = 0; i < n; ++i) sum += a[row * n + i];
+  const float t = Touch(c + row);
+  c[row] = sum + t;
+)")),
+                     "warp_per_row"),
+              HasSubstr("`Touch` at line 10 gets a pointer and may write through it"));
   EXPECT_THAT(WhyNot(Ask(RowProgram(R"(  float sum = 1.0f;
   for (int i = 0; i < n; ++i) sum += a[row * n + i];
   c[row] = sum;
@@ -188,7 +196,29 @@ TEST(TileThroughShared, StridedLoadIsTransposedOnTheWayIn) {
                                 "tile[j][threadIdx.x] = a[x * m + y];"));
 }
 
+TEST(TileThroughShared, LoadedLocalsStayBehindTheGuard) {
+  const std::string source = Program(R"(__global__ void K(const float* a, float* c, int m, int n) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x;
+  const int y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x < n && y < m) {
+    const int to = x * m + y;
+    const float v = a[y * n + x];
+    c[to] = v;
+  }
+}
+)",
+                                     kSquareLaunch);
+  const std::string result = Result(Ask(source), "tile_through_shared(K)");
+  EXPECT_THAT(result, HasSubstr("if (x < n && y < m) {\n      const float v = a[y * n + x];\n"
+                                "      tile[j][threadIdx.x] = v;\n    }"));
+  EXPECT_THAT(result, HasSubstr("if (x < n && y < m) {\n      const int to = x * m + y;\n"
+                                "      c[to] = tile[threadIdx.x][j];\n    }"));
+}
+
 TEST(TileThroughShared, Declines) {
+  EXPECT_THAT(WhyNot(Ask(CopyProgram("c[x * m + y] = a[y * n + x] * threadIdx.x;", kSquareLaunch)),
+                     "tile_through_shared"),
+              HasSubstr("threadIdx.x is used at line 7 beyond the indices `x` and `y`"));
   EXPECT_THAT(WhyNot(Ask(CopyProgram("c[y * n + x] = a[y * n + x];", kSquareLaunch)),
                      "tile_through_shared"),
               HasSubstr("already run along the same thread dimension"));
@@ -378,7 +408,7 @@ TEST(PadShared, GoldenAndDeclines) {
   EXPECT_THAT(WhyNot(Ask(TileProgram("__shared__ float tile[kT][kT];",
                                      "c[threadIdx.x] = (&tile[0][0])[threadIdx.x * kT];")),
                      "pad_shared"),
-              HasSubstr("(not declined)"));
+              HasSubstr("by address"));
 }
 
 TEST(FloatLiterals, GoldenAndDeclines) {
@@ -455,7 +485,15 @@ TEST(VectorAccess, Declines) {
   std::string late(kStrideLoop);
   late.replace(late.find("int i = threadIdx.x"), 19, "int i = 1 + threadIdx.x");
   EXPECT_THAT(WhyNot(Ask(Program(late, kStrideLaunch)), "vector_access"),
-              HasSubstr("does not start at element zero"));
+              HasSubstr("does not provably visit every element from zero once"));
+  std::string half(kStrideLoop);
+  half.replace(half.find("i += blockDim.x"), 15, "i += 2 * blockDim.x");
+  EXPECT_THAT(WhyNot(Ask(Program(half, kStrideLaunch)), "vector_access"),
+              HasSubstr("does not provably visit every element from zero once"));
+  std::string assembly(kStrideLoop);
+  assembly.replace(assembly.find("c[block"), 0, "asm volatile(\"\"); ");
+  EXPECT_THAT(WhyNot(Ask(Program(assembly, kStrideLaunch)), "vector_access"),
+              HasSubstr("calls asm"));
   std::string guarded(kStrideLoop);
   guarded.replace(guarded.find("c[block"), 0, "if (a[i] > 0) ");
   EXPECT_THAT(WhyNot(Ask(Program(guarded, kStrideLaunch)), "vector_access"),
@@ -562,7 +600,7 @@ TEST(FastMath, GoldenAndDeclines) {
       Program("__global__ void K(const float* a, float* c) { c[0] = expf(a[0] / a[1]) / a[2]; }\n",
               "  K<<<1, 32, 0, stream>>>(args->a, args->c);");
   EXPECT_THAT(Result(Ask(before), "fast_math_intrinsics(K)"),
-              HasSubstr("c[0] = __fdividef(__expf(__fdividef(a[0] , a[1])) , a[2]);"));
+              HasSubstr("c[0] = __fdividef(__expf(__fdividef(a[0], a[1])), a[2]);"));
   Task exact = SmallTask();
   exact.tolerance.relative = 1e-7;
   EXPECT_THAT(WhyNot(Ask(SharedPlaybook(), exact, before), "fast_math_intrinsics"),

@@ -94,14 +94,10 @@ class MatmulTiling {
     }
     for (const char dimension : {'x', 'y'}) {
       const std::string thread = fmt::format("threadIdx.{}", dimension);
-      const auto factor = index.Coefficient(thread);
       if (!index.Mentions(thread)) {
         continue;
       }
-      const Polynomial rest = index - Polynomial::Atom(thread);
-      const auto block = rest.Coefficient(fmt::format("blockIdx.{}", dimension));
-      const bool global = factor && factor->IsOne() && block && !block->IsZero() &&
-                          rest == *block * Polynomial::Atom(fmt::format("blockIdx.{}", dimension));
+      const bool global = IsGlobalIndex(index, dimension, kernel_, model_);
       indices_.push_back(&variable);
       return global && indices_.size() <= 2;
     }
@@ -187,7 +183,7 @@ class MatmulTiling {
                                store_->line, row_->name, col_->name));
     }
     return OnlyKnownNames(*a_.node) && OnlyKnownNames(*b_.node) && OnlyKnownNames(*store_) &&
-           OnlyKnownNames(*guard_);
+           OnlyKnownNames(*guard_) && OnlyKnownNames(*loop_->bound);
   }
 
   [[nodiscard]] bool UnitStride(const Access& access, const Node& variable) const {

@@ -103,22 +103,17 @@ class Tiling {
   }
 
   [[nodiscard]] bool IsIndex(const Node& value, char dimension) const {
-    const std::string thread = fmt::format("threadIdx.{}", dimension);
-    const std::string block = fmt::format("blockIdx.{}", dimension);
-    const Polynomial rest = IndexOf(value, model_) - Polynomial::Atom(thread);
-    if (rest.Mentions(thread)) {
-      return false;
-    }
-    const auto factor = rest.Coefficient(block);
-    return factor && !factor->IsZero() && rest == *factor * Polynomial::Atom(block) &&
-           (*factor == Polynomial::Atom(fmt::format("blockDim.{}", dimension)) ||
-            factor->AsConstant().value_or(0) > 1);
+    return IsGlobalIndex(IndexOf(value, model_), dimension, kernel_, model_);
   }
 
   /// The value must be loaded along one of x and y and stored along the other.
   bool FindSides() {
     if (x_ == nullptr || y_ == nullptr) {
       return Fails("no pair of variables is the global thread index in x and in y");
+    }
+    if (const Node* builtin = DirectBuiltin()) {
+      return Fails(fmt::format("{} is used at line {} beyond the indices `{}` and `{}`",
+                               builtin->name, builtin->line, x_->name, y_->name));
     }
     const std::vector<Access> stores = AccessesIn(store_->child(0), model_);
     if (stores.size() != 1 || !IsGlobalMemory(stores[0])) {
@@ -144,6 +139,26 @@ class Tiling {
       return Fails("load and store already run along the same thread dimension");
     }
     return true;
+  }
+
+  /// A use of the thread that does not go through the two indices: those get new values, it would
+  /// not.
+  [[nodiscard]] const Node* DirectBuiltin() const {
+    std::vector<const Node*> parts = {store_};
+    if (guard_ != nullptr) {
+      parts.push_back(guard_);
+    }
+    for (const Node* local : NeededBy(parts)) {
+      parts.push_back(local);
+    }
+    for (const Node* part : parts) {
+      for (const Node* builtin : FindAll(*part, NodeKind::kBuiltin)) {
+        if (builtin->name != "blockIdx.z" && builtin->name != "gridDim.z") {
+          return builtin;
+        }
+      }
+    }
+    return nullptr;
   }
 
   static bool Along(const Access& access, const std::string& thread) {
@@ -197,11 +212,9 @@ class Tiling {
     return bounds ? &condition.child(1) : nullptr;
   }
 
-  /// Locals that `parts` need, in source order, as declarations.
-  [[nodiscard]] std::string LocalsFor(const std::vector<const Node*>& parts,
-                                      const std::string& indent) const {
+  /// Locals that something needs, directly or through other locals.
+  [[nodiscard]] std::set<const Node*> NeededBy(std::vector<const Node*> open) const {
     std::set<const Node*> needed;
-    std::vector<const Node*> open = parts;
     while (!open.empty()) {
       const Node* part = open.back();
       open.pop_back();
@@ -211,6 +224,12 @@ class Tiling {
         }
       }
     }
+    return needed;
+  }
+
+  /// Declarations in source order.
+  [[nodiscard]] std::string Declarations(const std::set<const Node*>& needed,
+                                         const std::string& indent) const {
     std::string text;
     for (const Node* local : locals_) {
       if (needed.contains(local)) {
@@ -222,7 +241,7 @@ class Tiling {
   }
 
   [[nodiscard]] std::string Phase(bool transposed, const std::string& statement,
-                                  const std::vector<const Node*>& parts) const {
+                                  const Node& part) const {
     const std::string across = "threadIdx.x";
     std::string text = fmt::format("  for (int {0} = threadIdx.y; {0} < {1}; {0} += {2}) {{\n",
                                    line_, tile_size_, tile_rows_);
@@ -230,14 +249,18 @@ class Tiling {
                         transposed ? line_ : across);
     text += fmt::format("    const {} {} = {} + {};\n", PlainType(y_->type), y_->name, y_start_,
                         transposed ? across : line_);
-    text += LocalsFor(parts, "    ");
-    if (guard_ != nullptr) {
-      const std::string condition(model_.Text(*guard_));
-      text += fmt::format("    if ({}) {{\n      {}\n    }}\n",
-                          returns_ ? "!(" + condition + ")" : condition, statement);
-    } else {
-      text += fmt::format("    {}\n", statement);
+    std::set<const Node*> needed = NeededBy({&part});
+    if (guard_ == nullptr) {
+      return text + Declarations(needed, "    ") + fmt::format("    {}\n  }}\n", statement);
     }
+    // What only the value needs may read memory: it stays behind the guard.
+    const std::set<const Node*> by_guard = NeededBy({guard_});
+    std::erase_if(needed, [&](const Node* local) { return by_guard.contains(local); });
+    const std::string condition(model_.Text(*guard_));
+    text += Declarations(by_guard, "    ");
+    text += fmt::format("    if ({}) {{\n{}      {}\n    }}\n",
+                        returns_ ? "!(" + condition + ")" : condition,
+                        Declarations(needed, "      "), statement);
     return text + "  }\n";
   }
 
@@ -257,21 +280,13 @@ class Tiling {
         "  const {2} {5} = blockIdx.x * {1};\n  const {3} {6} = blockIdx.y * {1};\n",
         PlainType(target.type), tile_size_, PlainType(x_->type), PlainType(y_->type), tile_,
         x_start_, y_start_);
-    std::vector<const Node*> guard_parts;
-    if (guard_ != nullptr) {
-      guard_parts.push_back(guard_);
-    }
-    std::vector<const Node*> load_parts = guard_parts;
-    load_parts.push_back(&value);
-    std::vector<const Node*> store_parts = guard_parts;
-    store_parts.push_back(&target);
-    body += Phase(!store_transposed_,
-                  fmt::format("{}[{}][threadIdx.x] = {};", tile_, line_, model_.Text(value)),
-                  load_parts);
+    body +=
+        Phase(!store_transposed_,
+              fmt::format("{}[{}][threadIdx.x] = {};", tile_, line_, model_.Text(value)), value);
     body += "  __syncthreads();\n";
-    body += Phase(store_transposed_,
-                  fmt::format("{} = {}[threadIdx.x][{}];", model_.Text(target), tile_, line_),
-                  store_parts);
+    body +=
+        Phase(store_transposed_,
+              fmt::format("{} = {}[threadIdx.x][{}];", model_.Text(target), tile_, line_), target);
     body += "}";
     edits_.Replace(*Body(kernel_), body);
     if (guard_ != nullptr) {

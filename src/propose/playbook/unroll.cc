@@ -6,6 +6,7 @@
 // Several iterations' loads are in flight before the first is used.
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,8 +73,12 @@ class Unroll final : public Rewrite {
       if (!fits) {
         continue;
       }
-      const std::string indent = model.IndentOf(loop->begin);
-      edits.Insert(loop->begin, fmt::format("\n#pragma unroll {}\n{}", factor, indent));
+      const auto line =
+          static_cast<std::uint32_t>(loop->begin - model.IndentOf(loop->begin).size());
+      if (line != 0 && model.text()[line - 1] != '\n') {
+        continue;  // Something else stands in front of it.
+      }
+      edits.Insert(line, fmt::format("#pragma unroll {}\n", factor));
       lines.push_back(loop->line);
     }
     if (edits.empty()) {

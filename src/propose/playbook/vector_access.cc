@@ -57,12 +57,11 @@ class LoopVectorizer {
     if (!effects_.obstacle.empty()) {
       return Fails(effects_.obstacle);
     }
-    const Polynomial start = IndexOf(*loop_.start, model_);
-    if (loop_.step == nullptr || !start.Mentions("threadIdx.x")) {
+    if (loop_.step == nullptr || !IndexOf(*loop_.start, model_).Mentions("threadIdx.x")) {
       return Fails(place + " is not shared out among threads");
     }
-    if (!start.Without("threadIdx.x", "blockIdx.x").IsZero()) {
-      return Fails(place + " does not start at element zero");
+    if (!CoversEveryElement()) {
+      return Fails(place + " does not provably visit every element from zero once, one per thread");
     }
     for (const Access& access : effects_.accesses) {
       if (!Add(access)) {
@@ -92,6 +91,64 @@ class LoopVectorizer {
   bool Fails(std::string why) {
     obstacle_ = std::move(why);
     return false;
+  }
+
+  /// start runs over 0 .. step - 1 when the threads of a warp, block or grid are taken together:
+  /// only then four elements per thread and round are the same set as one.
+  [[nodiscard]] bool CoversEveryElement() const {
+    const Node& start_value = ValueOf(*loop_.start);
+    const Polynomial start = IndexOf(*loop_.start, model_);
+    const Polynomial step = IndexOf(*loop_.step, model_);
+    const Polynomial thread = Polynomial::Atom("threadIdx.x");
+    if (IsLane(start_value)) {
+      return ConstantValue(*loop_.step, model_) == 32 &&
+             BlocksAre([](long long threads) { return threads % 32 == 0; });
+    }
+    if (start == thread) {
+      return IsBlockSize(step);
+    }
+    const auto block = (start - thread).Coefficient("blockIdx.x");
+    const auto per_grid = step.Coefficient("gridDim.x");
+    return block && per_grid && IsBlockSize(*block) && IsBlockSize(*per_grid) &&
+           start == *block * Polynomial::Atom("blockIdx.x") + thread &&
+           step == *per_grid * Polynomial::Atom("gridDim.x");
+  }
+
+  /// What a name stands for, when that never changes.
+  [[nodiscard]] static const Node& ValueOf(const Node& e) {
+    const Node* value = &e;
+    for (int i = 0; i < 8 && value->Is(NodeKind::kReference) && value->decl != nullptr &&
+                    value->decl->Is(NodeKind::kVariable) && IsReadOnly(*value->decl);
+         ++i) {
+      const Node* next = Initializer(*value->decl);
+      if (next == nullptr) {
+        break;
+      }
+      value = next;
+    }
+    return *value;
+  }
+
+  /// threadIdx.x % 32 or threadIdx.x & 31
+  [[nodiscard]] bool IsLane(const Node& e) const {
+    const bool modulo = e.Is(NodeKind::kBinary, "%") && ConstantValue(e.child(1), model_) == 32;
+    const bool mask = e.Is(NodeKind::kBinary, "&") && ConstantValue(e.child(1), model_) == 31;
+    return (modulo || mask) && IndexOf(e.child(0), model_) == Polynomial::Atom("threadIdx.x");
+  }
+
+  template <class Condition>
+  [[nodiscard]] bool BlocksAre(Condition condition) const {
+    const auto launches = model_.LaunchesOf(kernel_);
+    return !launches.empty() && std::ranges::all_of(launches, [&](const Node* launch) {
+      const auto block = BlockShape(*launch, model_);
+      return block && condition((*block)[0]);
+    });
+  }
+
+  [[nodiscard]] bool IsBlockSize(const Polynomial& size) const {
+    const auto value = size.AsConstant();
+    return size == Polynomial::Atom("blockDim.x") ||
+           (value && BlocksAre([&](long long threads) { return threads == *value; }));
   }
 
   bool Add(const Access& access) {

@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -60,7 +59,7 @@ class WarpConversion {
     }
     for (const Node* variable : FindAll(kernel_, NodeKind::kVariable)) {
       const Node* value = Initializer(*variable);
-      if (value != nullptr && IsGlobalIndex(*value)) {
+      if (value != nullptr && IsGlobalIndex(IndexOf(*value, model_), 'x', kernel_, model_)) {
         if (row_ != nullptr) {
           return Fails(fmt::format("`{}` and `{}` both are the global thread index", row_->name,
                                    variable->name));
@@ -83,14 +82,6 @@ class WarpConversion {
       return true;
     });
     return name;
-  }
-
-  [[nodiscard]] bool IsGlobalIndex(const Node& value) const {
-    const Polynomial index = IndexOf(value, model_);
-    const Polynomial rest = index - Polynomial::Atom("threadIdx.x");
-    return rest == Polynomial::Atom("blockIdx.x") * Polynomial::Atom("blockDim.x") ||
-           (rest.Coefficient("blockIdx.x").value_or(Polynomial()).AsConstant().value_or(0) > 1 &&
-            !rest.Mentions("threadIdx.x"));
   }
 
   bool EditIndex() {
@@ -125,12 +116,6 @@ class WarpConversion {
                                row_->name));
     }
     return obstacle_.empty();
-  }
-
-  /// The block size in the row index when it is a constant there, not blockDim.x.
-  [[nodiscard]] std::optional<long long> BlockFactor() const {
-    const auto factor = IndexOf(*Initializer(*row_), model_).Coefficient("blockIdx.x");
-    return factor ? factor->AsConstant() : std::nullopt;
   }
 
   [[nodiscard]] bool OnlyUsedIn(const Node& variable, const Node& scope) const {
@@ -179,13 +164,6 @@ class WarpConversion {
       if (PassesPointerTwice(model_, *launch)) {
         return Fails(fmt::format("the launch at line {} passes one buffer twice", launch->line));
       }
-      const auto factor = BlockFactor();
-      if (factor && *factor != (*block)[0]) {
-        return Fails(
-            fmt::format("the kernel counts on {} threads per block, the launch at line "
-                        "{} has {}",
-                        *factor, launch->line, (*block)[0]));
-      }
       ScaleGridX(model_, *launch, "32", edits_);
     }
     return true;
@@ -228,6 +206,15 @@ class WarpConversion {
       }
       writes = true;
       stored_.insert(access.base);
+    }
+    for (const Node* inner : FindAll(statement, NodeKind::kCall)) {
+      const bool may_write = std::ranges::any_of(inner->children, [](const auto& argument) {
+        return IsPointer(argument->type) && !argument->type.starts_with("const ");
+      });
+      if (may_write) {
+        return Fails(fmt::format("`{}` at line {} gets a pointer and may write through it",
+                                 inner->name, inner->line));
+      }
     }
     const bool call = statement.Is(NodeKind::kCall);
     if (call || (writes && !statement.Is(NodeKind::kAssign))) {
