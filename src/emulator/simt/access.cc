@@ -32,21 +32,37 @@ KP_SIMT_INLINE Lane Extend(Unsigned<kWidth> value, bool sign) {
   return static_cast<Lane>(value);
 }
 
-/// One element of every lane, from memory into a register.
+/// One element of a half-warp whose lanes are all on.
 template <class Lane, unsigned kWidth>
-KP_SIMT_INLINE void Gather(const std::byte* host, const LaneOffsets& lanes, LaneMask on, bool sign,
-                           Lane* to) {
-  if (on == kAllLanes) {
-    if (lanes.highest == lanes.lowest) {
-      const Lane value = Extend<Lane, kWidth>(ReadAs<Unsigned<kWidth>>(host + lanes.lowest), sign);
-      for (int i = 0; i < kWarpSize; ++i) {
-        to[i] = value;
-      }
+KP_SIMT_INLINE void GatherHalf(const std::byte* host, const LaneOffsets& lanes, int half,
+                               std::uint32_t stride, bool sign, Lane* to) {
+  const std::uint32_t* const at = lanes.at + half * 16;
+  to += half * 16;
+  if (lanes.spread[half] == 0) {
+    const Lane value = Extend<Lane, kWidth>(ReadAs<Unsigned<kWidth>>(host + at[0]), sign);
+    for (int i = 0; i < 16; ++i) {
+      to[i] = value;
+    }
+    return;
+  }
+  if constexpr (sizeof(Lane) == kWidth) {
+    if (lanes.apart[half] == 0 && stride == kWidth) {
+      std::memcpy(to, host + at[0], 16 * kWidth);
       return;
     }
-    for (int i = 0; i < kWarpSize; ++i) {
-      to[i] = Extend<Lane, kWidth>(ReadAs<Unsigned<kWidth>>(host + lanes.at[i]), sign);
-    }
+  }
+  for (int i = 0; i < 16; ++i) {
+    to[i] = Extend<Lane, kWidth>(ReadAs<Unsigned<kWidth>>(host + at[i]), sign);
+  }
+}
+
+/// One element of every lane, from memory into a register.
+template <class Lane, unsigned kWidth>
+KP_SIMT_INLINE void Gather(const std::byte* host, const LaneOffsets& lanes, LaneMask on,
+                           std::uint32_t stride, bool sign, Lane* to) {
+  if (on == kAllLanes) {
+    GatherHalf<Lane, kWidth>(host, lanes, 0, stride, sign, to);
+    GatherHalf<Lane, kWidth>(host, lanes, 1, stride, sign, to);
     return;
   }
   for (LaneMask rest = on; rest != 0; rest &= rest - 1) {
@@ -58,12 +74,7 @@ KP_SIMT_INLINE void Gather(const std::byte* host, const LaneOffsets& lanes, Lane
 template <unsigned kWidth>
 KP_SIMT_INLINE void LoadValues(Context& context, const Access& access, const std::byte* host,
                                const LaneOffsets& lanes, LaneMask on) {
-  if constexpr (kWidth == 4) {
-    if (lanes.contiguous && access.elements == 1 && !access.value_64[0]) {
-      std::memcpy(context.registers + access.value[0], host + lanes.at[0], 4 * kWarpSize);
-      return;
-    }
-  }
+  const std::uint32_t stride = kWidth * access.elements;
   for (unsigned e = 0; e < access.elements; ++e) {
     if (access.value[e] == kNoSlot) {
       continue;
@@ -71,10 +82,10 @@ KP_SIMT_INLINE void LoadValues(Context& context, const Access& access, const std
     std::byte* const slot = context.registers + access.value[e];
     const std::byte* const from = host + e * kWidth;
     if (access.value_64[e]) {
-      Gather<std::uint64_t, kWidth>(from, lanes, on, access.sign_extend,
+      Gather<std::uint64_t, kWidth>(from, lanes, on, stride, access.sign_extend,
                                     reinterpret_cast<std::uint64_t*>(slot));  // NOLINT
     } else if constexpr (kWidth <= 4) {
-      Gather<std::uint32_t, kWidth>(from, lanes, on, access.sign_extend,
+      Gather<std::uint32_t, kWidth>(from, lanes, on, stride, access.sign_extend,
                                     reinterpret_cast<std::uint32_t*>(slot));  // NOLINT
     }
   }
@@ -85,7 +96,7 @@ template <unsigned kWidth>
 KP_SIMT_INLINE void StoreValues(const Context& context, const Access& access, std::byte* host,
                                 const LaneOffsets& lanes, LaneMask on) {
   if constexpr (kWidth == 4) {
-    if (lanes.contiguous && access.elements == 1 && !access.value_64[0]) {
+    if (access.elements == 1 && !access.value_64[0] && lanes.Contiguous(4)) {
       std::memcpy(host + lanes.at[0], context.registers + access.value[0], 4 * kWarpSize);
       return;
     }
