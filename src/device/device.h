@@ -92,7 +92,8 @@ struct CallOutcome {
   std::string cuda_error_name;  ///< "cudaErrorInvalidConfiguration"
   std::string reason;  ///< a sentence for a person when end != kReturned or cuda_error != 0
   std::vector<EmulatedLaunch> launches;
-  std::uint64_t launches_left_out = 0;  ///< beyond 2,000 a call; their time is in device_us
+  std::uint64_t launches_left_out = 0;  ///< beyond 2,000 (or very large ones); their
+                                        ///< time is in device_us
   std::vector<simt::Fault> faults;      ///< of all launches, fatal first
   double device_us = 0;  ///< sum over the launches of the call, on the device's own clock
   /// Copies between host and device inside the call: work that may have moved to the host.

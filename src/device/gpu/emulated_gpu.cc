@@ -52,6 +52,7 @@ void EmulatedGpu::BeginCall(const protocol::BeginCallMessage& call) {
   fresh.stray_requests = report_.stray_requests;
   fresh.malformed = report_.malformed;
   report_ = std::move(fresh);
+  recorded_instructions_ = 0;
 }
 
 protocol::CallReport EmulatedGpu::EndCall() {

@@ -144,6 +144,7 @@ class EmulatedGpu {
   std::int32_t sticky_ = 0;
   std::uint64_t next_contiguous_ = 0;  ///< where a copy in pieces goes on
   protocol::CallReport report_;
+  std::size_t recorded_instructions_ = 0;  ///< of report_.launches
 };
 
 }  // namespace kernelpro::gpu

@@ -57,8 +57,14 @@ std::int32_t ErrorOf(const simt::Fault& fault) {
 
 std::uint64_t WarpInstructions(const simt::LaunchReport& report) {
   std::uint64_t sum = 0;
-  for (const simt::InstructionCounters& counters : report.instructions) {
-    sum += counters.warps;
+  const auto add = [&sum](const std::vector<simt::InstructionCounters>& instructions) {
+    for (const simt::InstructionCounters& counters : instructions) {
+      sum += counters.warps;
+    }
+  };
+  add(report.instructions);
+  for (const simt::CalledFunction& function : report.called) {
+    add(function.instructions);
   }
   return sum;
 }
@@ -133,6 +139,12 @@ std::int32_t EmulatedGpu::CheckLaunch(const Request& request, const LoadedFuncti
                     block.Count(), function->resources.registers_per_thread, MaxThreads(*function));
     return protocol::kErrorLaunchOutOfResources;
   }
+  if (model::ComputeOccupancy(spec_, ResourcesOf(*function),
+                              static_cast<std::uint32_t>(block.Count()), shape.dynamic_shared)
+          .ctas_per_sm == 0) {
+    *why = "registers and shared memory of one block are more than a multiprocessor has";
+    return protocol::kErrorLaunchOutOfResources;
+  }
   if (request.bytes.size() != function->parameter_bytes) {
     *why = fmt::format("{} bytes of parameters, {} are declared", request.bytes.size(),
                        function->parameter_bytes);
@@ -176,11 +188,18 @@ std::int32_t EmulatedGpu::Run(const LoadedFunction& function, const LaunchShape&
 }
 
 void EmulatedGpu::Record(EmulatedLaunch launch) {
-  // A launch with a fault is kept whatever came before it.
-  if (report_.launches.size() >= protocol::kMostLaunchRecords && launch.report.faults.empty()) {
+  // The first launch and the one with the fatal fault are kept whatever the others need.
+  std::size_t instructions = launch.report.instructions.size();
+  for (const simt::CalledFunction& function : launch.report.called) {
+    instructions += function.instructions.size();
+  }
+  const bool full = report_.launches.size() >= protocol::kMostLaunchRecords ||
+                    recorded_instructions_ + instructions > protocol::kMostInstructionRecords;
+  if (full && !report_.launches.empty() && launch.report.Completed()) {
     ++report_.launches_left_out;
     return;
   }
+  recorded_instructions_ += instructions;
   report_.launches.push_back(std::move(launch));
 }
 

@@ -62,7 +62,7 @@ struct ErrorNote {
 /// What the GPU saw of one call; the referee believes this and nothing else.
 struct CallReport {
   std::vector<EmulatedLaunch> launches;
-  std::uint64_t launches_left_out = 0;  ///< above kMostLaunchRecords, figures not kept
+  std::uint64_t launches_left_out = 0;  ///< above the limits below: figures not kept
   std::vector<simt::Fault> faults;      ///< of copies and fills by host code
   double device_us = 0;
   std::vector<ErrorNote> errors;     ///< the first of each kind, in order
@@ -74,7 +74,9 @@ struct CallReport {
   std::uint64_t host_to_device_bytes = 0, device_to_host_bytes = 0;
 };
 
+/// A candidate must not be able to make a report that does not fit kControlPayloadLimit.
 inline constexpr std::size_t kMostLaunchRecords = 2000;
+inline constexpr std::size_t kMostInstructionRecords = 1'000'000;  ///< over all launches kept
 
 [[nodiscard]] Frame ToFrame(ControlKind kind, std::uint64_t sequence, const OpenMessage& message);
 [[nodiscard]] Frame ToFrame(ControlKind kind, std::uint64_t sequence,

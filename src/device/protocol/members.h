@@ -9,84 +9,113 @@
 #include "device/protocol/control.h"
 
 /// The fields of every struct that crosses between referee and emulated GPU, once for both
-/// directions: a field that is listed here is written and read, in this order.
+/// directions: a field that is listed here is written and read, in this order. Naming every field
+/// makes the compiler refuse a struct that has grown a new one.
 namespace kernelpro::protocol {
 
 template <class T, class Struct>
 concept Is = std::same_as<std::remove_const_t<T>, Struct>;
 
 auto Members(Is<simt::Dim3> auto& v) {
-  return std::tie(v.x, v.y, v.z);
+  auto& [x, y, z] = v;
+  return std::tie(x, y, z);
 }
 
 auto Members(Is<simt::InstructionCounters> auto& v) {
-  return std::tie(v.warps, v.lanes, v.lanes_on, v.requests, v.sectors, v.ideal_sectors, v.lines,
-                  v.l1_hit_sectors, v.wavefronts, v.ideal_wavefronts, v.bytes, v.address_bits,
-                  v.divergent);
+  auto& [warps, lanes, lanes_on, requests, sectors, ideal_sectors, lines, l1_hit_sectors,
+         wavefronts, ideal_wavefronts, bytes, address_bits, divergent] = v;
+  return std::tie(warps, lanes, lanes_on, requests, sectors, ideal_sectors, lines, l1_hit_sectors,
+                  wavefronts, ideal_wavefronts, bytes, address_bits, divergent);
 }
 
 auto Members(Is<simt::AllocationTraffic> auto& v) {
-  return std::tie(v.name, v.total_sectors, v.unique_read, v.unique_write, v.unique_read_granules,
-                  v.miss_read, v.miss_write);
+  auto& [name, total_sectors, unique_read, unique_write, unique_read_granules, miss_read,
+         miss_write] = v;
+  return std::tie(name, total_sectors, unique_read, unique_write, unique_read_granules, miss_read,
+                  miss_write);
 }
 
 auto Members(Is<simt::AtomicTraffic> auto& v) {
-  return std::tie(v.operations, v.hottest_sector_operations);
+  auto& [operations, hottest_sector_operations, hottest_sector_requests] = v;
+  return std::tie(operations, hottest_sector_operations, hottest_sector_requests);
 }
 
 auto Members(Is<simt::Fault> auto& v) {
-  return std::tie(v.kind, v.fatal, v.message, v.kernel, v.cta, v.thread, v.instruction, v.file,
-                  v.line, v.ptx_line, v.address, v.allocation, v.count);
+  auto& [kind, fatal, message, kernel, cta, thread, instruction, file, line, ptx_line, address,
+         allocation, count] = v;
+  return std::tie(kind, fatal, message, kernel, cta, thread, instruction, file, line, ptx_line,
+                  address, allocation, count);
+}
+
+auto Members(Is<simt::CalledFunction> auto& v) {
+  auto& [name, instructions] = v;
+  return std::tie(name, instructions);
 }
 
 auto Members(Is<simt::LaunchReport> auto& v) {
-  return std::tie(v.kernel, v.grid, v.block, v.static_shared, v.dynamic_shared, v.ctas,
-                  v.ctas_executed, v.ctas_per_sm_assumed, v.sampled, v.instructions, v.allocations,
-                  v.atomics, v.barriers, v.faults, v.printed);
+  auto& [kernel, grid, block, static_shared, dynamic_shared, ctas, ctas_executed,
+         ctas_per_sm_assumed, sampled, instructions, called, allocations, atomics, barriers, faults,
+         printed] = v;
+  return std::tie(kernel, grid, block, static_shared, dynamic_shared, ctas, ctas_executed,
+                  ctas_per_sm_assumed, sampled, instructions, called, allocations, atomics,
+                  barriers, faults, printed);
 }
 
 auto Members(Is<model::KernelResources> auto& v) {
-  return std::tie(v.registers_per_thread, v.static_shared_bytes, v.local_bytes_per_thread,
-                  v.spill_store_bytes, v.spill_load_bytes);
+  auto& [registers_per_thread, static_shared_bytes, local_bytes_per_thread, spill_store_bytes,
+         spill_load_bytes] = v;
+  return std::tie(registers_per_thread, static_shared_bytes, local_bytes_per_thread,
+                  spill_store_bytes, spill_load_bytes);
 }
 
 auto Members(Is<model::Occupancy> auto& v) {
-  return std::tie(v.ctas_per_sm, v.warps_per_sm, v.theoretical, v.limit_warps, v.limit_registers,
-                  v.limit_shared, v.limit_ctas);
+  auto& [ctas_per_sm, warps_per_sm, theoretical, limit_warps, limit_registers, limit_shared,
+         limit_ctas] = v;
+  return std::tie(ctas_per_sm, warps_per_sm, theoretical, limit_warps, limit_registers,
+                  limit_shared, limit_ctas);
 }
 
 auto Members(Is<model::Bound> auto& v) {
-  return std::tie(v.name, v.cycles, v.share);
+  auto& [name, cycles, share] = v;
+  return std::tie(name, cycles, share);
 }
 
 auto Members(Is<model::ModelledTime> auto& v) {
-  return std::tie(v.time_us, v.registers_estimated, v.bounds, v.occupancy, v.dram_read_bytes,
-                  v.dram_write_bytes, v.l2_bytes, v.issued_warp_instructions,
-                  v.shared_load_wavefronts, v.shared_store_wavefronts);
+  auto& [time_us, registers_estimated, bounds, occupancy, dram_read_bytes, dram_write_bytes,
+         l2_bytes, issued_warp_instructions, shared_load_wavefronts, shared_store_wavefronts] = v;
+  return std::tie(time_us, registers_estimated, bounds, occupancy, dram_read_bytes,
+                  dram_write_bytes, l2_bytes, issued_warp_instructions, shared_load_wavefronts,
+                  shared_store_wavefronts);
 }
 
 auto Members(Is<EmulatedLaunch::Instruction> auto& v) {
-  return std::tie(v.opcode, v.file, v.line);
+  auto& [opcode, file, line] = v;
+  return std::tie(opcode, file, line);
 }
 
 auto Members(Is<EmulatedLaunch> auto& v) {
-  return std::tie(v.report, v.instructions, v.files, v.time, v.resources, v.resources_estimated);
+  auto& [report, instructions, files, time, resources, resources_estimated] = v;
+  return std::tie(report, instructions, files, time, resources, resources_estimated);
 }
 
 auto Members(Is<OpenMessage> auto& v) {
-  return std::tie(v.kernels);
+  auto& [kernels] = v;
+  return std::tie(kernels);
 }
 
 auto Members(Is<AllocateMessage> auto& v) {
-  return std::tie(v.name, v.bytes, v.mapping_bytes, v.offset, v.read_only);
+  auto& [name, bytes, mapping_bytes, offset, read_only] = v;
+  return std::tie(name, bytes, mapping_bytes, offset, read_only);
 }
 
 auto Members(Is<FreeMessage> auto& v) {
-  return std::tie(v.address);
+  auto& [address] = v;
+  return std::tie(address);
 }
 
 auto Members(Is<BeginCallMessage> auto& v) {
-  return std::tie(v.mode, v.instruction_budget);
+  auto& [mode, instruction_budget] = v;
+  return std::tie(mode, instruction_budget);
 }
 
 auto Members(Is<EndCallMessage> auto& /*v*/) {
@@ -94,17 +123,21 @@ auto Members(Is<EndCallMessage> auto& /*v*/) {
 }
 
 auto Members(Is<Answer> auto& v) {
-  return std::tie(v.address, v.error);
+  auto& [address, error] = v;
+  return std::tie(address, error);
 }
 
 auto Members(Is<ErrorNote> auto& v) {
-  return std::tie(v.error, v.launch, v.text);
+  auto& [error, launch, text] = v;
+  return std::tie(error, launch, text);
 }
 
 auto Members(Is<CallReport> auto& v) {
-  return std::tie(v.launches, v.launches_left_out, v.faults, v.device_us, v.errors, v.unsupported,
-                  v.sticky_error, v.out_of_memory, v.stray_requests, v.malformed,
-                  v.host_to_device_bytes, v.device_to_host_bytes);
+  auto& [launches, launches_left_out, faults, device_us, errors, unsupported, sticky_error,
+         out_of_memory, stray_requests, malformed, host_to_device_bytes, device_to_host_bytes] = v;
+  return std::tie(launches, launches_left_out, faults, device_us, errors, unsupported, sticky_error,
+                  out_of_memory, stray_requests, malformed, host_to_device_bytes,
+                  device_to_host_bytes);
 }
 
 }  // namespace kernelpro::protocol

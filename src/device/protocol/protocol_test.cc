@@ -205,7 +205,9 @@ EmulatedLaunch SomeLaunch() {
   launch.report.instructions[1].lanes_on = ~0ULL;
   launch.report.instructions[1].divergent = 21;
   launch.report.allocations = {{"x", 1, 2, 3, 4, 5, 6}};
-  launch.report.atomics = {22, 23};
+  launch.report.called = {{"f", std::vector<simt::InstructionCounters>(3)}};
+  launch.report.called[0].instructions[2].warps = 28;
+  launch.report.atomics = {22, 23, 29};
   launch.report.barriers = 24;
   launch.report.faults = {SomeFault()};
   launch.report.printed = "device says";
@@ -249,6 +251,9 @@ TEST(ControlTest, ReportsComeBackWhole) {
   EXPECT_EQ(launch.report.block, (simt::Dim3{13, 14, 15}));
   EXPECT_EQ(launch.report.instructions[1].lanes_on, ~0ULL);
   EXPECT_EQ(launch.report.instructions[1].divergent, 21U);
+  ASSERT_EQ(launch.report.called.size(), 1U);
+  EXPECT_EQ(launch.report.called[0].instructions[2].warps, 28U);
+  EXPECT_EQ(launch.report.atomics.hottest_sector_requests, 29U);
   EXPECT_EQ(launch.report.allocations[0].miss_write, 6U);
   EXPECT_EQ(launch.report.faults[0].address, 0xabcdef0123U);
   EXPECT_EQ(launch.report.faults[0].kind, simt::FaultKind::kRace);

@@ -335,6 +335,10 @@ CallOutcome EmulatedSession::Conclude(RunnerEnd end, bool prepare) {
     report = AskGpu<protocol::CallReport>(ControlKind::kEndCall, protocol::EndCallMessage{},
                                           After(late ? kLateReportPatience : kGpuPatience));
   }
+  if (!report && end.kind != RunnerEnd::Kind::kGpuLost && !processes_.gpu_socket.closed()) {
+    // It lives and does not answer: a kernel still runs, of a thread that did not wait for it.
+    end.kind = RunnerEnd::Kind::kTimedOut;
+  }
   ReadOutput();
   CallOutcome outcome = Judge(end, std::move(report), std::exchange(output_, {}));
   if (outcome.end != CallOutcome::End::kReturned) {
