@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Examples, ExampleSeed,
                                                 64.0 * kMega,
                                                 "lat.barrier",
                                                 "__syncthreads"}),
-                         [](const auto& info) { return std::string(info.param.task); });
+                         [](const auto& seed) { return std::string(seed.param.task); });
 
 }  // namespace
 }  // namespace kernelpro
