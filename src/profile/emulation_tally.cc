@@ -156,9 +156,11 @@ void KernelTally::Add(const EmulatedLaunch& launch, const model::GpuSpec& spec) 
     }
   }
   hits_known = hits_known && report.sampled;
+  // A launch that could not be modelled has an infinite time; its counters still count.
+  const double time = std::isfinite(launch.time.time_us) ? launch.time.time_us : 0;
   launches += 1;
-  time_us += launch.time.time_us;
-  run_cycles += std::max(0.0, launch.time.time_us - spec.launch_overhead_us) * 1e-6 * spec.clock_hz;
+  time_us += time;
+  run_cycles += std::max(0.0, time - spec.launch_overhead_us) * 1e-6 * spec.clock_hz;
   for (const model::Bound& bound : launch.time.bounds) {
     bound_cycles[bound.name] += bound.cycles;
   }
