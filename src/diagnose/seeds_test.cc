@@ -180,11 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Examples, ExampleSeed,
                                                 64.0 * kMega,
                                                 "lat.barrier",
                                                 "__syncthreads"}),
-<<<<<<< HEAD
-                         [](const auto& test) { return std::string(test.param.task); });
-=======
                          [](const auto& seed) { return std::string(seed.param.task); });
->>>>>>> diagnose
 
 }  // namespace
 }  // namespace kernelpro

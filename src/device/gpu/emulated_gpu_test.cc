@@ -97,16 +97,33 @@ class EmulatedGpuTest : public ::testing::Test {
 
 TEST_F(EmulatedGpuTest, RunsAKernelAndStaysBrokenAfterAFault) {
   const std::uint64_t kernel = Kernel();
-  const std::uint64_t buffer = Ask(GpuOp::kMalloc, {4}).Value(0);
+  const std::uint64_t buffer = Ask(GpuOp::kMalloc, {128}).Value(0);
   EXPECT_EQ(Launch(kernel, buffer).error, 0);
   EXPECT_EQ(Ask(GpuOp::kRead, {buffer, 4}).bytes.size(), 4U);
-  EXPECT_EQ(Launch(kernel, buffer + 4).error, protocol::kErrorIllegalAddress);
+  EXPECT_EQ(Launch(kernel, buffer + 128).error, protocol::kErrorIllegalAddress);
   EXPECT_EQ(Ask(GpuOp::kMalloc, {4}).error, protocol::kErrorIllegalAddress);
   EXPECT_EQ(Ask(GpuOp::kSynchronize, {}).error, protocol::kErrorIllegalAddress);
   const auto report = gpu_.EndCall();
   EXPECT_EQ(report.sticky_error, protocol::kErrorIllegalAddress);
   EXPECT_EQ(report.launches.size(), 2U);
   EXPECT_GT(report.device_us, 0);
+}
+
+TEST_F(EmulatedGpuTest, ManyLaunchesAreCountedAndTheFaultIsKept) {
+  const std::uint64_t kernel = Kernel();
+  const std::uint64_t buffer = Ask(GpuOp::kMalloc, {128}).Value(0);
+  constexpr std::size_t kMore = 5;
+  for (std::size_t i = 0; i < protocol::kMostLaunchRecords + kMore; ++i) {
+    ASSERT_EQ(Launch(kernel, buffer).error, 0);
+  }
+  EXPECT_NE(Launch(kernel, buffer + 128).error, 0);
+  const auto report = gpu_.EndCall();
+  EXPECT_EQ(report.launches_left_out, kMore);
+  ASSERT_EQ(report.launches.size(), protocol::kMostLaunchRecords + 1);
+  EXPECT_FALSE(report.launches.back().report.Completed());
+  // Every launch counts in the time, kept or not.
+  const double one = report.launches.front().time.time_us;
+  EXPECT_NEAR(report.device_us, one * (protocol::kMostLaunchRecords + kMore), one);
 }
 
 TEST_F(EmulatedGpuTest, ParametersOfTheWrongSizeAreRefused) {

@@ -102,7 +102,7 @@ TEST(WarpPerRow, DeclinesWithTheReason) {
   }
 )")),
                      "warp_per_row"),
-              HasSubstr("the loop at line 8 carries a dependence through `prev`"));
+              HasSubstr("the loop at line 7 carries a dependence through `prev`"));
   EXPECT_THAT(WhyNot(Ask(RowProgram(R"(  for (int i = 1; i < n; ++i) {
     c[row * n + i] = c[row * n + i - 1] + a[row * n + i];
   }
@@ -115,7 +115,7 @@ TEST(WarpPerRow, DeclinesWithTheReason) {
   c[row] = sum + t;
 )")),
                      "warp_per_row"),
-              HasSubstr("`Touch` at line 10 gets a pointer and may write through it"));
+              HasSubstr("`Touch` at line 9 gets a pointer and may write through it"));
   EXPECT_THAT(WhyNot(Ask(RowProgram(R"(  float sum = 1.0f;
   for (int i = 0; i < n; ++i) sum += a[row * n + i];
   c[row] = sum;
