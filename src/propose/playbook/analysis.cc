@@ -394,7 +394,9 @@ const Node* FindCooperation(const Node& scope) {
     if (n.Is(NodeKind::kCall)) {
       for (const char* prefix :
            {"__sync", "__shfl", "atomic", "__ballot", "__any", "__all", "__activemask", "__match",
-            "__reduce", "__barrier", "__threadfence", "__nanosleep"}) {
+            "__reduce", "__barrier", "__threadfence", "__nanosleep",
+            // Inline assembly may do any of these.
+            "asm"}) {
         if (n.name.starts_with(prefix) && found == nullptr) {
           found = &n;
         }

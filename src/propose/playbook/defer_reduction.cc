@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "propose/playbook/edits.h"
 #include "propose/playbook/rewrite.h"
 #include "propose/playbook/tree_reduction.h"
@@ -184,8 +185,8 @@ class Deferral {
             ? fmt::format("for ({} {} = {}; {}; {})", loop.variable->type, loop.variable->name,
                           tree_.thread, model_.Text(loop.loop->child(1)),
                           model_.Text(*loop.increment))
-            : std::string(std::string_view(model_.text())
-                              .substr(loop.loop->begin, loop.body->begin - loop.loop->begin));
+            : std::string(Trim(std::string_view(model_.text())
+                                   .substr(loop.loop->begin, loop.body->begin - loop.loop->begin)));
     std::string text = fmt::format(
         "{0} {1} = 0;\n{2}{3} {{\n{2}  {1} += {4};\n{2}}}\n{2}{5} = {1};\n", type, partial, indent,
         head, canonical_ ? Canonical(loop, value.child(1)) : std::string(model_.Text(value)),

@@ -55,10 +55,29 @@ namespace kernelpro::playbook {
   return answer ? *answer : Proposals{};
 }
 
-/// One playbook for all tests of a program: its headers are precompiled once.
+/// One playbook for all tests of a program: its headers are precompiled once. It goes before main
+/// returns, because libclang's own globals are gone when ours would be.
+class PlaybookEnvironment final : public ::testing::Environment {
+ public:
+  void TearDown() override { playbook_.reset(); }
+
+  [[nodiscard]] Proposer& Get() {
+    if (playbook_ == nullptr) {
+      playbook_ = MakePlaybook({});
+    }
+    return *playbook_;
+  }
+
+ private:
+  std::unique_ptr<Proposer> playbook_;
+};
+
+// GoogleTest owns it.
+inline PlaybookEnvironment* const kPlaybookEnvironment =
+    static_cast<PlaybookEnvironment*>(::testing::AddGlobalTestEnvironment(new PlaybookEnvironment));
+
 [[nodiscard]] inline Proposer& SharedPlaybook() {
-  static const std::unique_ptr<Proposer> kPlaybook = MakePlaybook({});
-  return *kPlaybook;
+  return kPlaybookEnvironment->Get();
 }
 
 /// The proposal whose action starts so; nothing when it is not offered.
