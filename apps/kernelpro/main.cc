@@ -102,6 +102,11 @@ int Main(int argc, char** argv) {
   AddJson(Add(app, "tools", "List the expert tools", "kernelpro tools"), &tools.json);
   AddJson(Add(app, "doctor", "Check what this machine has and lacks", "kernelpro doctor"),
           &doctor.json);
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
+    std::fprintf(stderr, "kernelpro: there is no command '%s'; see kernelpro --help\n", argv[1]);
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

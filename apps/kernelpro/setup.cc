@@ -97,7 +97,12 @@ Interrupt::~Interrupt() {
 }
 
 Result<std::unique_ptr<Toolchain>> FindToolchain() {
-  return Toolchain::Find(CacheFolder());
+  Result<std::unique_ptr<Toolchain>> toolchain = Toolchain::Find(CacheFolder());
+  if (!toolchain && toolchain.error().code == ErrorCode::kUnavailable) {
+    // Without a compiler no input can be right: exit code 2, as docs/command_line.md says.
+    return Fail(ErrorCode::kInvalidArgument, toolchain.error().message);
+  }
+  return toolchain;
 }
 
 Result<std::unique_ptr<Bench>> OpenBench(const fs::path& task, const std::string& device,

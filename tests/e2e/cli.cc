@@ -78,26 +78,51 @@ void Cli::Edit(const fs::path& file, const std::string& from, const std::string&
   ASSERT_TRUE(WriteFileAtomically(file, text).ok());
 }
 
-std::vector<std::string> LeftoverProcesses() {
+namespace {
+
+std::string CommandOf(const fs::path& process) {
+  std::ifstream file(process / "cmdline");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str().substr(0, text.str().find('\0'));
+}
+
+/// Whether the parent of a process is a kernelpro.
+bool HasOwner(const fs::path& process) {
+  std::ifstream file(process / "status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("PPid:")) {
+      return CommandOf(fs::path("/proc") / std::string(Trim(line.substr(5))))
+          .ends_with("/kernelpro");
+    }
+  }
+  return true;  // It ended while we looked.
+}
+
+std::vector<std::string> OrphansNow() {
   std::vector<std::string> found;
-  for (int attempt = 0; attempt < 50; ++attempt) {
-    found.clear();
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-      long long pid = 0;
-      if (!ParseInteger(entry.path().filename().string(), &pid)) {
-        continue;
-      }
-      std::ifstream file(entry.path() / "cmdline");
-      std::ostringstream text;
-      text << file.rdbuf();
-      const std::string command = text.str().substr(0, text.str().find('\0'));
-      for (const char* name :
-           {"kernelpro-runner", "kernelpro-emulated-gpu", "kernelpro-reference"}) {
-        if (command.starts_with(KP_BINARY_DIR) && command.find(name) != std::string::npos) {
-          found.push_back(command);
-        }
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    long long pid = 0;
+    if (!ParseInteger(entry.path().filename().string(), &pid)) {
+      continue;
+    }
+    const std::string command = CommandOf(entry.path());
+    for (const char* name : {"kernelpro-runner", "kernelpro-emulated-gpu", "kernelpro-reference"}) {
+      if (command.starts_with(KP_BINARY_DIR) && command.ends_with(name) &&
+          !HasOwner(entry.path())) {
+        found.push_back(command);
       }
     }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> LeftoverProcesses() {
+  std::vector<std::string> found;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    found = OrphansNow();
     if (found.empty()) {
       break;
     }

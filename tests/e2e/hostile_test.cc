@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "cli.h"
 
 namespace kernelpro::e2e {
@@ -35,6 +37,11 @@ struct Case {
   std::string source;
   const char* verdict;
 };
+
+/// Keeps pointers out of the names of the tests.
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
 
 std::vector<Case> Cases() {
   return {

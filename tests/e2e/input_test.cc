@@ -61,7 +61,8 @@ TEST_F(InputTest, UndeclaredAxis) {
 
 TEST_F(InputTest, ReferenceThatDoesNotCompile) {
   const auto task = cli.CopyTask("transpose");
-  Cli::Edit(task / "reference.cc", "kernelpro_reference(", "kernelpro_reference(undeclared_type ");
+  Cli::Edit(task / "reference.cc", "kernelpro_reference(const ReferenceArgs* args) {",
+            "kernelpro_reference(const ReferenceArgs* args) { undeclared_type x;");
   ExpectRefused({"optimize", task},
                 AllOf(HasSubstr("reference.cc:"), HasSubstr("undeclared_type")));
 }

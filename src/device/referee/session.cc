@@ -125,7 +125,8 @@ Result<EmulatedSession::Buffer*> EmulatedSession::Find(BufferId id) {
 }
 
 Result<BufferId> EmulatedSession::Allocate(const BufferRequest& request) {
-  if (!ended_.empty()) {
+  // A candidate that failed to load says so in its first Call, which needs buffers like any other.
+  if (!ended_.empty() && !load_failure_) {
     return Fail(ErrorCode::kUnavailable, "the session has ended: " + ended_);
   }
   if (request.bytes == 0) {
@@ -134,6 +135,11 @@ Result<BufferId> EmulatedSession::Allocate(const BufferRequest& request) {
   const BufferId id = next_buffer_;
   KP_ASSIGN_OR_RETURN(GuardedBuffer memory,
                       GuardedBuffer::Create(request.bytes, request.name, guard_patterns_.Fork(id)));
+  if (load_failure_) {
+    buffers_.emplace(id, Buffer{std::move(memory), 0});
+    ++next_buffer_;
+    return id;
+  }
   const protocol::AllocateMessage message{request.name, request.bytes, memory.mapping_bytes(),
                                           GuardedBuffer::offset(), request.read_only};
   const auto answer =
