@@ -34,8 +34,14 @@ struct Plan {
 };
 
 fs::path DefaultRunFolder(const std::string& task, std::int64_t now) {
-  return fs::path("kernelpro-runs") /
-         fmt::format("{}-{:%Y%m%d-%H%M%S}", task, fmt::localtime(static_cast<std::time_t>(now)));
+  const fs::path base =
+      fs::path("kernelpro-runs") /
+      fmt::format("{}-{:%Y%m%d-%H%M%S}", task, fmt::localtime(static_cast<std::time_t>(now)));
+  fs::path folder = base;
+  for (int i = 2; fs::exists(folder); ++i) {
+    folder = fs::path(fmt::format("{}-{}", base.string(), i));
+  }
+  return folder;
 }
 
 Status CopyTask(const fs::path& from, const fs::path& to) {
@@ -112,6 +118,17 @@ Status WriteResults(const fs::path& folder, const Task& task, const search::Sear
   return WriteFileAtomically(folder / "result.txt", text);
 }
 
+/// Before a run folder is made: what cannot be searched with leaves nothing behind.
+Status CheckPlan(const Plan& plan) {
+  if (plan.proposer != "playbook") {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("there is no proposer '{}'; choose from playbook", plan.proposer));
+  }
+  KP_ASSIGN_OR_RETURN([[maybe_unused]] const std::unique_ptr<search::Policy> policy,
+                      search::MakePolicy(plan.search));
+  return Ok();
+}
+
 struct Parts {
   Plan plan;
   std::unique_ptr<Bench> bench;
@@ -128,6 +145,7 @@ Result<Parts> Open(const OptimizeOptions& options) {
     return parts;
   }
   KP_ASSIGN_OR_RETURN(parts.plan, NewPlan(options));
+  KP_RETURN_IF_ERROR(CheckPlan(parts.plan));
   KP_ASSIGN_OR_RETURN(parts.bench,
                       OpenBench(options.task, parts.plan.device, parts.plan.input_seed));
   if (parts.bench->task.seed.empty()) {
@@ -145,11 +163,6 @@ Result<Parts> Open(const OptimizeOptions& options) {
 Result<search::SearchResult> Search(const OptimizeOptions& options, Parts& parts,
                                     search::ProgressObserver& observer,
                                     const std::stop_token& stop) {
-  if (parts.plan.proposer != "playbook") {
-    return Fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("there is no proposer '{}'; choose from playbook", parts.plan.proposer));
-  }
   KP_ASSIGN_OR_RETURN(const std::unique_ptr<search::Policy> policy,
                       search::MakePolicy(parts.plan.search));
   const std::unique_ptr<Proposer> proposer =
