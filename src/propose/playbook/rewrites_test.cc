@@ -11,10 +11,10 @@
 namespace kernelpro::playbook {
 namespace {
 
+using playbook::Ask;  // The overload below would hide it.
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using playbook::Ask;  // The overload below would hide it.
 
 Proposals Ask(const std::string& source, std::vector<Finding> findings = {}) {
   return Ask(SharedPlaybook(), SmallTask(), source, std::move(findings));
