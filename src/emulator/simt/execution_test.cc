@@ -231,13 +231,13 @@ TEST(Execution, LocalArrays) {
   for (std::size_t i = 0; i < 32; ++i) {
     std::vector<int> a(in.begin() + static_cast<long>(i) * 16,
                        in.begin() + static_cast<long>(i) * 16 + 16);
-    int s = 0;
+    unsigned s = 0;  // Wraps, as the GPU's integers do.
     for (std::size_t k = 0; k < 40; ++k) {
       const std::size_t j = (i + k * 7) % 16;
-      s += a[j] * static_cast<int>(k + 1);
-      a[(j + 3) % 16] = s;
+      s += static_cast<unsigned>(a[j]) * static_cast<unsigned>(k + 1);
+      a[(j + 3) % 16] = static_cast<int>(s);
     }
-    ASSERT_EQ(out[i], s) << i;
+    ASSERT_EQ(out[i], static_cast<int>(s)) << i;
   }
 }
 
