@@ -6,6 +6,12 @@
 namespace kernelpro {
 namespace {
 
+/// Starts of overlong forms, surrogates and code points past U+10FFFF.
+bool IsBadPair(unsigned char lead, unsigned char second) {
+  return (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+         (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f);
+}
+
 /// Length of the valid UTF-8 sequence at the start of `text`; 0 when there is none.
 std::size_t SequenceLength(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
@@ -23,20 +29,15 @@ std::size_t SequenceLength(std::string_view text) {
       return 0;
     }
   }
-  if (length > 2) {  // Overlong forms, surrogates and code points past U+10FFFF.
-    const auto second = static_cast<unsigned char>(text[1]);
-    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-        (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
-      return 0;
-    }
-  }
-  return length;
+  return length > 2 && IsBadPair(lead, static_cast<unsigned char>(text[1])) ? 0 : length;
 }
 
 template <class T>
 bool ParseWhole(std::string_view text, T* value) {
   const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *value);
+  // The end is given, so no terminator is needed.
+  const auto [stop, error] = std::from_chars(
+      text.data(), end, *value);  // NOLINT(bugprone-suspicious-stringview-data-usage)
   return error == std::errc() && stop == end && !text.empty();
 }
 
