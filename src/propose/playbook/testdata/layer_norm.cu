@@ -47,6 +47,6 @@ __global__ void LayerNorm(const float* x, const float* gamma, const float* beta,
 
 extern "C" cudaError_t kernelpro_run(const TaskArgs* args, cudaStream_t stream) {
   LayerNorm<<<static_cast<unsigned>(args->rows), kThreads, 0, stream>>>(
-      args->x, args->gamma, args->beta, args->y, static_cast<int>(args->cols), args->eps);
+      args->x, args->gain, args->bias, args->y, static_cast<int>(args->cols), 1e-5f);
   return cudaGetLastError();
 }

@@ -15,6 +15,6 @@ extern "C" cudaError_t kernelpro_run(const TaskArgs* args, cudaStream_t stream) 
   const int cols = static_cast<int>(args->cols);
   const dim3 block(16, 16);
   const dim3 grid((cols + block.x - 1) / block.x, (rows + block.y - 1) / block.y);
-  Transpose<<<grid, block, 0, stream>>>(args->x, args->y, rows, cols);
+  Transpose<<<grid, block, 0, stream>>>(args->in, args->out, rows, cols);
   return cudaGetLastError();
 }
