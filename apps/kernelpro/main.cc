@@ -10,7 +10,7 @@ namespace kernelpro::app {
 namespace {
 
 constexpr const char* kDevice =
-    "auto | emulator[:GPU] | cuda[:N]; auto takes a GPU when there is a usable one";
+    "auto | emulator[:GPU]; auto is the emulator: this build has no cuda device";
 
 void AddJson(CLI::App* command, bool* json) {
   command->add_flag("--json", *json, "Print one JSON object instead of text");
