@@ -166,8 +166,7 @@ Result<search::SearchResult> Search(const OptimizeOptions& options, Parts& parts
   KP_ASSIGN_OR_RETURN(const std::unique_ptr<search::Policy> policy,
                       search::MakePolicy(parts.plan.search));
   const std::unique_ptr<Proposer> proposer =
-      MakePlaybook({.cuda_include_folder =
-                        parts.bench->toolchain->nvcc().parent_path().parent_path() / "include"});
+      MakePlaybook({.cuda_include_folder = parts.bench->toolchain->toolkit() / "include"});
   Candidate seed;
   KP_ASSIGN_OR_RETURN(seed.source, ReadSource(parts.bench->task.seed));
   search::Workbench workbench(parts.bench->task, *parts.bench->device, *parts.bench->toolchain,

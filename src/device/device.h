@@ -101,6 +101,13 @@ struct CallOutcome {
   std::string printed;  ///< candidate's and its kernels' output, printable, at most 64 KiB
 };
 
+/// One of the measures that keep a candidate from the rest of the machine.
+struct SandboxMeasure {
+  std::string name;  ///< "seccomp", "landlock", "user namespace", "no network", "rlimits"
+  bool on = false;
+  std::string detail;  ///< what it does; when off, why the machine does not allow it
+};
+
 /// One candidate loaded on a device: owns its runner process. Not thread safe. After an end other
 /// than kReturned the session is dead: every later Call fails with kUnavailable; buffers stay
 /// readable.
@@ -118,6 +125,9 @@ class Session {
   [[nodiscard]] virtual Result<bool> GuardsIntact(BufferId id) = 0;
   [[nodiscard]] virtual Result<CallOutcome> Call(const CallRequest& request,
                                                  const std::stop_token& stop) = 0;
+
+  /// What keeps this candidate in.
+  [[nodiscard]] virtual std::vector<SandboxMeasure> sandbox() const { return {}; }
 };
 
 struct SessionRequest {

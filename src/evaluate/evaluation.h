@@ -61,6 +61,38 @@ struct WorkloadTime {
   std::vector<EmulatedLaunch> launches;  ///< emulator: counters of the timed call
 };
 
+/// Device time of one candidate on a real GPU, over all its samples. Microseconds per call,
+/// weighted over the timed workloads.
+struct TimeFigures {
+  double median_us = 0;
+  double low_us = 0, high_us = 0;  ///< 95 % bootstrap interval of the median
+  double spread = 0;               ///< interquartile range over median
+  double cold_us = 0;              ///< every call on buffers that are not in the L2 cache; = median
+  double warm_us = 0;              ///< the same buffers again and again
+  double host_us = 0;              ///< the referee's own clock over the same calls
+  std::uint32_t samples = 0, calls = 0, discarded = 0;
+};
+
+/// Candidate against baseline, measured interleaved (A/B/B/A). > 1: the candidate is faster.
+struct SpeedupFigures {
+  double ratio = 0;
+  double low = 0, high = 0;  ///< 95 % bootstrap interval over pairs
+};
+
+/// What the GPU did while it was measured.
+struct ClockRecord {
+  double sm_mhz_low = 0, sm_mhz_high = 0, memory_mhz = 0;
+  double temperature_c = 0, power_w = 0;
+  std::vector<std::string> throttle_reasons;   ///< seen in any sample
+  std::vector<std::string> foreign_processes;  ///< others that used the GPU: "pid 12: python"
+};
+
+/// Arithmetic that an answer was computed with, widest first.
+struct PrecisionClass {
+  std::string name;      ///< "fp64", "fp32", "tf32", "bf16", "fp16", "fp8"; empty: not looked at
+  std::string evidence;  ///< "HMMA.16816.F32.TF32 in matmul_kernel (SASS)"
+};
+
 /// Everything found out about one candidate; never changes once written.
 struct Evaluation {
   Verdict verdict = Verdict::kInfrastructureError;
@@ -71,6 +103,16 @@ struct Evaluation {
   Provenance time_provenance = Provenance::kModelled;
   std::vector<simt::Fault> faults;
   double evaluate_ms = 0;  ///< cost of this evaluation
+
+  PrecisionClass precision;
+  std::uint32_t checked_calls = 0;      ///< calls whose outputs were compared
+  std::vector<std::string> notes;       ///< fallbacks and warnings, a sentence each
+  std::vector<SandboxMeasure> sandbox;  ///< what kept the candidate in
+  // Real GPU only:
+  std::optional<TimeFigures> figures, baseline;
+  std::optional<SpeedupFigures> speedup;
+  std::optional<ClockRecord> clocks;
+  std::optional<double> modelled_us;  ///< what the emulator said when it filtered first
 };
 
 }  // namespace kernelpro

@@ -100,4 +100,16 @@ std::vector<fs::path> SearchFolders(std::string_view verbose) {
   return folders;
 }
 
+fs::path ToolkitFolder(std::string_view dry_run) {
+  constexpr std::string_view kTop = "#$ TOP=";
+  for (const std::string_view line : Lines(dry_run)) {
+    if (line.starts_with(kTop)) {
+      const fs::path folder = fs::path(Trim(line.substr(kTop.size()))).lexically_normal();
+      // "/opt/cuda/bin/.." becomes "/opt/cuda/": the trailing slash would be an empty last element.
+      return folder.has_filename() ? folder : folder.parent_path();
+    }
+  }
+  return {};
+}
+
 }  // namespace kernelpro

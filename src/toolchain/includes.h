@@ -17,4 +17,8 @@ namespace kernelpro {
 /// Folders between "search starts here" and "End of search list" of `g++ -E -v`.
 [[nodiscard]] std::vector<std::filesystem::path> SearchFolders(std::string_view verbose);
 
+/// The toolkit's folder from what `nvcc --dryrun` prints ("#$ TOP=/usr/local/cuda/bin/..");
+/// empty when it says none.
+[[nodiscard]] std::filesystem::path ToolkitFolder(std::string_view dry_run);
+
 }  // namespace kernelpro

@@ -50,5 +50,12 @@ TEST(Includes, SearchFoldersOfGcc) {
               ElementsAre("/usr/include/c++/12", "/usr/lib/include"));
 }
 
+TEST(Includes, ToolkitFolderOfADryRun) {
+  EXPECT_EQ(ToolkitFolder("#$ _HERE_=/opt/cuda/bin\n#$ TOP=/opt/cuda/bin/..\n#$ X=1\n"),
+            "/opt/cuda");
+  EXPECT_EQ(ToolkitFolder("#$ TOP=/usr/lib/nvidia-cuda-toolkit\n"), "/usr/lib/nvidia-cuda-toolkit");
+  EXPECT_EQ(ToolkitFolder("nvcc fatal: no input\n"), "");
+}
+
 }  // namespace
 }  // namespace kernelpro

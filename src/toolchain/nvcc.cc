@@ -123,9 +123,10 @@ Result<fs::path> FindNvcc() {
 
 class Nvcc final : public Toolchain {
  public:
-  Nvcc(fs::path nvcc, std::string version, std::string host, std::vector<fs::path> roots,
-       BuildCache cache, ToolchainLimits limits)
+  Nvcc(fs::path nvcc, fs::path toolkit, std::string version, std::string host,
+       std::vector<fs::path> roots, BuildCache cache, ToolchainLimits limits)
       : nvcc_(std::move(nvcc)),
+        toolkit_(std::move(toolkit)),
         version_(std::move(version)),
         host_(std::move(host)),
         roots_(std::move(roots)),
@@ -135,6 +136,8 @@ class Nvcc final : public Toolchain {
   [[nodiscard]] std::string version() const override { return "nvcc " + version_; }
 
   [[nodiscard]] fs::path nvcc() const override { return nvcc_; }
+
+  [[nodiscard]] fs::path toolkit() const override { return toolkit_; }
 
   Result<BuildOutcome> Compile(const BuildRequest& request, const std::stop_token& stop) override {
     KP_RETURN_IF_ERROR(CheckRequest(request));
@@ -306,6 +309,7 @@ class Nvcc final : public Toolchain {
   }
 
   fs::path nvcc_;
+  fs::path toolkit_;
   std::string version_;
   std::string host_;             ///< version of the host compiler
   std::vector<fs::path> roots_;  ///< folders that headers may come from
@@ -328,21 +332,26 @@ Result<std::unique_ptr<Toolchain>> Toolchain::Find(fs::path cache_folder, Toolch
   if (!host) {
     return std::move(host).error().Wrap("nvcc needs a working g++ on $PATH");
   }
+  // nvcc itself says where its toolkit lies: the file on $PATH may be a link or a wrapper script.
+  KP_ASSIGN_OR_RETURN(const std::string dry,
+                      Probe({nvcc.string(), "--dryrun", "-E", "-x", "cu", "/dev/null"}));
+  fs::path toolkit = ToolkitFolder(dry);
+  if (toolkit.empty()) {
+    toolkit = nvcc.parent_path().parent_path();
+  }
   std::vector<fs::path> roots = SearchFolders(*host);
   std::error_code error;
-  const fs::path real = fs::canonical(nvcc, error);
-  for (const fs::path& binary : {nvcc, real}) {
-    const fs::path toolkit = binary.parent_path().parent_path();
-    roots.push_back(toolkit / "include");
-    roots.push_back(toolkit / "targets");
+  for (const fs::path& folder : {toolkit, fs::canonical(toolkit, error)}) {
+    roots.push_back(folder / "include");
+    roots.push_back(folder / "targets");
   }
   const std::size_t named = host->find("gcc version ");
   std::string host_version =
       named == std::string::npos ? *host : host->substr(named, host->find('\n', named) - named);
   KP_ASSIGN_OR_RETURN(BuildCache cache, BuildCache::Open(cache_folder, limits.cache_bytes));
   return std::unique_ptr<Toolchain>(
-      std::make_unique<Nvcc>(std::move(nvcc), std::move(version), std::move(host_version),
-                             std::move(roots), std::move(cache), limits));
+      std::make_unique<Nvcc>(std::move(nvcc), std::move(toolkit), std::move(version),
+                             std::move(host_version), std::move(roots), std::move(cache), limits));
 }
 
 }  // namespace kernelpro

@@ -141,6 +141,29 @@ TEST_F(NvccTest, AGoodBuildHasFilesFiguresAndWarnings) {
   EXPECT_TRUE(WorkIsGone());
 }
 
+// As on machines where the nvcc on $PATH is a script that starts the one of the toolkit.
+TEST_F(NvccTest, AWrapperScriptOnThePathWorks) {
+  const fs::path folder = folder_->path() / "wrapper";
+  fs::create_directories(folder);
+  const fs::path real = Open()->nvcc();
+  ASSERT_TRUE(WriteFileAtomically(folder / "nvcc",
+                                  "#!/bin/sh\nexec " + fs::canonical(real).string() + " \"$@\"\n")
+                  .ok());
+  fs::permissions(folder / "nvcc", fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (folder.string() + ":" + path).c_str(), 1);
+  const auto toolchain = Open();
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_NE(toolchain, nullptr);
+  EXPECT_EQ(toolchain->nvcc(), folder / "nvcc");
+  EXPECT_TRUE(fs::exists(toolchain->toolkit() / "include" / "cuda_runtime.h"));
+  BuildRequest request;
+  request.source = std::string(kGood) + "// through a wrapper\n";
+  const auto outcome = toolchain->Compile(request, {});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_TRUE(outcome->build.has_value());
+}
+
 TEST_F(NvccTest, EverythingThatMattersIsInTheKey) {
   const auto toolchain = Open();
   BuildRequest request;

@@ -88,6 +88,8 @@ class Toolchain {
                                                      const std::stop_token& stop) = 0;
   [[nodiscard]] virtual std::string version() const = 0;  ///< "nvcc 13.0.88"
   [[nodiscard]] virtual std::filesystem::path nvcc() const = 0;
+  /// The CUDA toolkit that this nvcc belongs to: the folder that holds include/.
+  [[nodiscard]] virtual std::filesystem::path toolkit() const = 0;
 };
 
 /// The trusted side: a task's reference.cc, for the referee to load.
