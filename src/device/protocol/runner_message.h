@@ -18,6 +18,12 @@ enum class RunnerMessage : std::uint16_t {
   kOutOfMemory,  ///< std::bad_alloc left the candidate's function
   kThrew,        ///< another exception did: its text
   kForbidden,    ///< i32: number of the denied system call
+  // A real GPU only (protocol/cuda_runner.h):
+  kReady,   ///< runner -> referee: the driver is started and a context made
+  kOpen,    ///< referee -> runner: OpenArena -> kOpened, ArenaOpened
+  kOpened,  ///< runner -> referee
+  kLoad,    ///< referee -> runner, with the candidate's library as descriptor -> kLoaded
+  kBatch,   ///< referee -> runner: BatchOrder -> doorbell, then kReturned
 };
 
 inline constexpr std::uint32_t kRunnerMessageLimit = 1U << 20U;
