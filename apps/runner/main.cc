@@ -128,7 +128,8 @@ int main(int argc, char** argv) {
     runner::StartFailed("cannot redirect output", std::strerror(errno));
   }
   ::close(protocol::kOutputFd);
-  if (!runner::EnterSandbox()) {
+  runner::SandboxReport report;
+  if (!runner::EnterSandbox(runner::SandboxProfile::kEmulator, report)) {
     runner::StartFailed("cannot enter the sandbox (seccomp filter)", std::strerror(errno));
   }
   runner::Serve();

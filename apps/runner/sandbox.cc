@@ -2,11 +2,7 @@
 #include "runner/sandbox.h"
 
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -23,6 +19,8 @@
 
 #include "device/protocol/frame.h"
 #include "device/protocol/runner_message.h"
+#include "process/seccomp_filter.h"
+#include "runner/sandbox_filter.h"
 
 #if !defined(__x86_64__)
 #error "the runner's system call filter is written for x86-64"
@@ -30,177 +28,6 @@
 
 namespace kernelpro::runner {
 namespace {
-
-constexpr std::uint32_t kNumber = offsetof(seccomp_data, nr);
-constexpr std::uint32_t kArchitecture = offsetof(seccomp_data, arch);
-
-/// Low half of an argument (x86 is little endian); its high half is 4 bytes on.
-constexpr std::uint32_t Argument(unsigned index) {
-  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * index);
-}
-
-/// Harmless for everybody else: own memory, own threads, descriptors that are open already, clocks.
-constexpr int kAllowed[] = {
-    SYS_read,
-    SYS_write,
-    SYS_readv,
-    SYS_writev,
-    SYS_pread64,
-    SYS_sendmsg,
-    SYS_recvmsg,
-    SYS_sendto,
-    SYS_recvfrom,
-    SYS_poll,
-    SYS_ppoll,
-    SYS_close,
-    SYS_dup,
-    SYS_fstat,
-    SYS_lseek,
-    SYS_mmap,
-    SYS_mprotect,
-    SYS_munmap,
-    SYS_mremap,
-    SYS_madvise,
-    SYS_brk,
-    SYS_futex,
-    SYS_rseq,
-    SYS_set_robust_list,
-    SYS_set_tid_address,
-    SYS_membarrier,
-    SYS_sigaltstack,
-    SYS_rt_sigprocmask,
-    SYS_rt_sigreturn,
-    SYS_restart_syscall,
-    SYS_sched_yield,
-    SYS_sched_getaffinity,
-    SYS_getcpu,
-    SYS_getpid,
-    SYS_gettid,
-    SYS_getuid,
-    SYS_geteuid,
-    SYS_getgid,
-    SYS_getegid,
-    SYS_clock_gettime,
-    SYS_clock_getres,
-    SYS_gettimeofday,
-    SYS_time,
-    SYS_nanosleep,
-    SYS_clock_nanosleep,
-    SYS_getrandom,
-    SYS_uname,
-    SYS_sysinfo,
-    SYS_getrusage,
-    SYS_times,
-    SYS_arch_prctl,
-    SYS_exit,
-    SYS_exit_group,
-};
-
-/// Refused with an errno that library code copes with.
-struct Refused {
-  int number;
-  int error;
-};
-
-constexpr Refused kRefused[] = {
-    {SYS_clone3, ENOSYS},  // its flags are behind a pointer; the C library falls back to clone
-    {SYS_ioctl, ENOTTY},
-    {SYS_fcntl, EPERM},
-    {SYS_prctl, EINVAL},
-    {SYS_access, EACCES},
-    {SYS_faccessat, EACCES},
-    {SYS_faccessat2, EACCES},
-    {SYS_stat, EACCES},
-    {SYS_lstat, EACCES},
-    {SYS_statx, ENOSYS},
-    {SYS_readlink, EACCES},
-    {SYS_readlinkat, EACCES},
-    {SYS_getcwd, EACCES},
-    {SYS_getrlimit, EPERM},
-    {SYS_set_mempolicy, EPERM},
-    {SYS_get_mempolicy, EPERM},
-    {SYS_mbind, EPERM},
-    {SYS_mlock, EPERM},
-    {SYS_sched_setaffinity, EPERM},
-    {SYS_sched_setscheduler, EPERM},
-    {SYS_sched_getparam, EPERM},
-    {SYS_sched_getscheduler, EPERM},
-    {SYS_setpriority, EPERM},
-};
-
-/// Room for the two tables and the rules in BuildFilter.
-constexpr std::size_t kFilterRoom = 256;
-
-class Filter {
- public:
-  void Add(sock_filter instruction) { code_.at(size_++) = instruction; }
-
-  void Load(std::uint32_t offset) { Add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)); }
-
-  void Return(std::uint32_t action) { Add(BPF_STMT(BPF_RET | BPF_K, action)); }
-
-  /// Skips the next `count` instructions unless the loaded word equals `value`.
-  void UnlessEqualSkip(std::uint32_t value, std::uint8_t count) {
-    Add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, count));
-  }
-
-  void IfNumber(int number, std::uint32_t action) {
-    UnlessEqualSkip(static_cast<std::uint32_t>(number), 1);
-    Return(action);
-  }
-
-  [[nodiscard]] sock_fprog Program() { return {static_cast<unsigned short>(size_), code_.data()}; }
-
- private:
-  std::array<sock_filter, kFilterRoom> code_{};
-  std::size_t size_ = 0;
-};
-
-constexpr std::uint32_t Errno(int error) {
-  return SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error) & SECCOMP_RET_DATA);
-}
-
-void BuildFilter(Filter& filter) {
-  filter.Load(kArchitecture);
-  filter.UnlessEqualSkip(AUDIT_ARCH_X86_64, 1);
-  filter.Add(BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0));
-  filter.Return(SECCOMP_RET_KILL_PROCESS);
-  filter.Load(kNumber);
-  for (const int number : kAllowed) {
-    filter.IfNumber(number, SECCOMP_RET_ALLOW);
-  }
-  for (const Refused& refused : kRefused) {
-    filter.IfNumber(refused.number, Errno(refused.error));
-  }
-  // Threads yes, processes no.
-  filter.UnlessEqualSkip(SYS_clone, 4);
-  filter.Load(Argument(0));
-  filter.Add(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1));
-  filter.Return(SECCOMP_RET_ALLOW);
-  filter.Return(SECCOMP_RET_TRAP);
-  // abort() and raise() signal a thread of this process; other processes are out of reach.
-  filter.UnlessEqualSkip(SYS_tgkill, 4);
-  filter.Load(Argument(0));
-  filter.UnlessEqualSkip(static_cast<std::uint32_t>(::getpid()), 1);
-  filter.Return(SECCOMP_RET_ALLOW);
-  filter.Return(SECCOMP_RET_TRAP);
-  // Handlers yes, but not in place of ours.
-  filter.UnlessEqualSkip(SYS_rt_sigaction, 4);
-  filter.Load(Argument(0));
-  filter.UnlessEqualSkip(SIGSYS, 1);
-  filter.Return(SECCOMP_RET_TRAP);
-  filter.Return(SECCOMP_RET_ALLOW);
-  // Own limits may be read (arguments: pid, which, new, old), not set.
-  filter.UnlessEqualSkip(SYS_prlimit64, 6);
-  filter.Load(Argument(2));
-  filter.UnlessEqualSkip(0, 3);
-  filter.Load(Argument(2) + 4);
-  filter.UnlessEqualSkip(0, 1);
-  filter.Return(SECCOMP_RET_ALLOW);
-  filter.Return(Errno(EPERM));
-  // openat and open come here too: the handler answers them.
-  filter.Return(SECCOMP_RET_TRAP);
-}
 
 /// Async-signal-safe, like all below.
 [[noreturn]] void ReportForbidden(int number) {
@@ -264,23 +91,60 @@ void OnDeniedCall(int /*signal*/, siginfo_t* info, void* context) {
 
 }  // namespace
 
-bool EnterSandbox() {
+void SandboxReport::Add(const char* name, bool on, const char* text) {
+  if (count < measures.size()) {
+    Measure& measure = measures[count++];
+    measure.name = name;
+    measure.on = on;
+    std::strncpy(measure.detail.data(), text, measure.detail.size() - 1);
+  }
+}
+
+namespace {
+
+bool HasMeasure(const SandboxReport& report, const char* name) {
+  for (std::size_t i = 0; i < report.count; ++i) {
+    if (std::strcmp(report.measures[i].name, name) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool SetLimits(SandboxProfile profile) {
+  const rlimit none{0, 0};
+  // Nothing can be opened for writing. The driver may make memory files, which count as well.
+  const rlim_t largest = profile == SandboxProfile::kDriver ? rlim_t{1} << 30U : 1;
+  const rlimit files{largest, largest};
+  return ::setrlimit(RLIMIT_CORE, &none) == 0 && ::setrlimit(RLIMIT_FSIZE, &files) == 0 &&
+         ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+}  // namespace
+
+bool EnterSandbox(SandboxProfile profile, SandboxReport& report,
+                  std::span<const int> extra_allowed) {
   struct sigaction action{};
   action.sa_sigaction = OnDeniedCall;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
-  if (::sigaction(SIGSYS, &action, nullptr) != 0) {
+  if (::sigaction(SIGSYS, &action, nullptr) != 0 || !SetLimits(profile)) {
     return false;
   }
-  const rlimit none{0, 0};
-  const rlimit small{1, 1};
-  if (::setrlimit(RLIMIT_CORE, &none) != 0 || ::setrlimit(RLIMIT_FSIZE, &small) != 0 ||
-      ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return false;
+  report.Add("rlimits", true, "no core file, not dumpable, no file growth");
+  if (!HasMeasure(report, "landlock")) {
+    RestrictFiles(profile, report);
   }
-  Filter filter;
-  BuildFilter(filter);
+  seccomp::Filter filter;
+  BuildFilter(profile, extra_allowed, filter);
   const sock_fprog program = filter.Program();
-  return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+  // All threads, also those that the driver has started.
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0) {
+    return false;
+  }
+  report.Add("seccomp", true,
+             "all threads: no process, program, network, signal, trace or mount; denied calls end "
+             "the runner");
+  return true;
 }
 
 }  // namespace kernelpro::runner
