@@ -114,7 +114,7 @@ Result<std::unique_ptr<Bench>> OpenBench(const fs::path& task, const std::string
   }
   KP_ASSIGN_OR_RETURN(bench->task, LoadTask(task));
   KP_ASSIGN_OR_RETURN(bench->device, OpenDevice(device));
-  KP_ASSIGN_OR_RETURN(bench->spec, model::LoadSpec(GpuOf(bench->device->info())));
+  KP_ASSIGN_OR_RETURN(bench->spec, model::LoadSpec(bench->device->info().spec));
   KP_ASSIGN_OR_RETURN(bench->toolchain, FindToolchain());
   EvaluatorOptions options;
   options.seed = input_seed;
@@ -130,10 +130,6 @@ Result<std::string> ReadSource(const fs::path& path) {
                 fmt::format("{} is not a source file: it holds binary data", path.string()));
   }
   return source;
-}
-
-std::string GpuOf(const DeviceInfo& info) {
-  return info.id.substr(info.id.find(':') + 1);
 }
 
 }  // namespace kernelpro::app

@@ -59,7 +59,4 @@ struct Bench {
 /// The text of a source file; kInvalidArgument when it is not text.
 [[nodiscard]] Result<std::string> ReadSource(const std::filesystem::path& path);
 
-/// Name of the GPU in a device id: "h200" of "emulator:h200".
-[[nodiscard]] std::string GpuOf(const DeviceInfo& info);
-
 }  // namespace kernelpro::app

@@ -72,10 +72,13 @@ class CudaRunner {
   cuda::Event begin_ = nullptr, end_ = nullptr, idle_ = nullptr;
   cuda::DevicePointer scratch_ = 0;
   Doorbell* doorbell_ = nullptr;
+  SandboxReport sandbox_;
   void* library_ = nullptr;
 };
 
 std::string CudaRunner::Start(const char* runtime) {
+  // Before the driver starts its threads, so that they are under it too.
+  RestrictFiles(SandboxProfile::kDriver, sandbox_);
   if (std::string why = driver_.Open(); !why.empty()) {
     return why;
   }
@@ -122,25 +125,25 @@ Frame CudaRunner::Open(const Frame& request) {
   }
   out.U64(code == 0 ? address : 0);
   out.Text(code == 0 ? std::string() : driver_.Describe(code));
-  std::vector<Measure> measures;
-  if (!EnterDriverSandbox(&measures)) {
+  if (!EnterSandbox(SandboxProfile::kDriver, sandbox_)) {
     out = ByteWriter();
     out.U64(0);
     out.Text(std::string("cannot enter the sandbox: ") + std::strerror(errno));
   }
-  out.U32(static_cast<std::uint32_t>(measures.size()));
-  for (const Measure& measure : measures) {
+  out.U32(static_cast<std::uint32_t>(sandbox_.count));
+  for (const SandboxReport::Measure& measure : std::span(sandbox_.measures).first(sandbox_.count)) {
     out.Text(measure.name);
     out.U8(measure.on ? 1 : 0);
-    out.Text(measure.detail);
+    out.Text(measure.detail.data());
   }
   return Answer(RunnerMessage::kOpened, request.sequence, std::move(out));
 }
 
 Frame CudaRunner::Load(const Frame& request, int library) {
-  const std::string path = "/proc/self/fd/" + std::to_string(library);
+  (void)::dup2(library, protocol::kLibraryFd);
+  ::close(library);
   try {
-    library_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    library_ = ::dlopen(kCandidateDescriptorPath, RTLD_NOW | RTLD_LOCAL);
   } catch (const std::exception& thrown) {
     return TextAnswer(RunnerMessage::kLoadFailed, request.sequence,
                       std::string("a static constructor threw: ") + thrown.what());
@@ -149,7 +152,7 @@ Frame CudaRunner::Load(const Frame& request, int library) {
     const char* const why = ::dlerror();
     return TextAnswer(RunnerMessage::kLoadFailed, request.sequence, why == nullptr ? "" : why);
   }
-  ::close(library);
+  ::close(protocol::kLibraryFd);
   return TextAnswer(RunnerMessage::kLoaded, request.sequence, "");
 }
 

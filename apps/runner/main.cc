@@ -17,7 +17,9 @@
 
 #include "device/protocol/bytes.h"
 #include "device/protocol/channel.h"
+#include "device/protocol/cuda_runner.h"
 #include "device/protocol/runner_message.h"
+#include "runner/cuda.h"
 #include "runner/sandbox.h"
 
 namespace kernelpro::runner {
@@ -116,6 +118,10 @@ void Serve() {
 
 int main(int argc, char** argv) {
   using namespace kernelpro;  // NOLINT(google-build-using-namespace): main only
+  if (argc == 3 && std::strcmp(argv[1], protocol::kCudaMode) == 0) {
+    runner::OfferForKilling();
+    return runner::ServeCuda(argv[2]);
+  }
   if (argc != 2) {
     std::fprintf(stderr,
                  "kernelpro-runner is started by kernelpro; it takes the path of the CUDA "

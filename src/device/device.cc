@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <string>
 
+#include "device/cuda/cuda_device.h"
 #include "device/referee/emulated_device.h"
 
 namespace kernelpro {
@@ -23,9 +25,8 @@ bool Names(std::string_view choice, std::string_view kind) {
 
 Result<std::unique_ptr<Device>> OpenDevice(std::string_view choice) {
   if (choice == "auto") {
-    // This build has no cuda device, so there is no GPU that it could use; the title says
-    // "emulated".
-    return referee::OpenEmulator(std::string(kDefaultGpu));
+    return cuda::CountGpus() > 0 ? cuda::OpenCuda(0)
+                                 : referee::OpenEmulator(std::string(kDefaultGpu));
   }
   if (Names(choice, kEmulator)) {
     const std::string_view gpu =
@@ -33,8 +34,14 @@ Result<std::unique_ptr<Device>> OpenDevice(std::string_view choice) {
     return referee::OpenEmulator(std::string(gpu));
   }
   if (Names(choice, kCuda)) {
-    return Fail(ErrorCode::kUnavailable,
-                "the cuda device is not part of this build; use --device emulator");
+    int index = 0;
+    const std::string_view number = choice == kCuda ? "0" : choice.substr(kCuda.size() + 1);
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), index);
+    if (error != std::errc() || end != number.data() + number.size()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("'{}' does not name a GPU: write cuda or cuda:<n>", choice));
+    }
+    return cuda::OpenCuda(index);
   }
   return Fail(
       ErrorCode::kInvalidArgument,

@@ -20,10 +20,16 @@
 
 namespace kernelpro {
 
+namespace cuda {
+class CudaSession;
+class Gpu;
+}  // namespace cuda
+
 struct DeviceInfo {
   std::string id;        ///< "emulator:h200"
   std::string title;     ///< "NVIDIA H200 SXM (emulated)"
   std::string arch;      ///< "sm_90"
+  std::string spec;      ///< the emulator's data file for this GPU, or the nearest: "h200"
   bool emulated = true;  ///< times are modelled, counters counted
   bool calibrated = false;
   std::uint64_t l2_bytes = 0;
@@ -126,6 +132,9 @@ class Session {
   [[nodiscard]] virtual Result<CallOutcome> Call(const CallRequest& request,
                                                  const std::stop_token& stop) = 0;
 
+  /// The session as one on a real GPU, where it can be timed; null on the emulator.
+  [[nodiscard]] virtual cuda::CudaSession* cuda() { return nullptr; }
+
   /// What keeps this candidate in.
   [[nodiscard]] virtual std::vector<SandboxMeasure> sandbox() const { return {}; }
 };
@@ -134,6 +143,7 @@ struct SessionRequest {
   std::filesystem::path library;                          ///< the candidate's .so
   std::map<std::string, model::KernelResources> kernels;  ///< ptxas figures by mangled name
   std::uint64_t host_memory_bytes = 4ULL << 30U;
+  std::uint64_t device_memory_bytes = 1ULL << 30U;  ///< real GPU: for all buffers with their bands
   std::chrono::milliseconds start_limit{10'000};
 };
 
@@ -142,6 +152,12 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<Session>> Open(const SessionRequest& request) = 0;
+
+  /// A candidate will come soon: what can be started without it is started now. Optional.
+  virtual void Prepare() {}
+
+  /// The referee's side of a real GPU; null on the emulator.
+  [[nodiscard]] virtual cuda::Gpu* gpu() { return nullptr; }
 };
 
 /// "auto", "emulator", "emulator:<gpu>", "cuda", "cuda:<n>". Auto takes a GPU when there is a

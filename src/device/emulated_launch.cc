@@ -69,6 +69,7 @@ DeviceInfo EmulatorInfo(const model::GpuSpec& spec) {
   info.title = fmt::format("{} (emulated: times are modelled{})", spec.title,
                            spec.calibrated ? "" : ", uncalibrated");
   info.arch = "sm_90";
+  info.spec = spec.name;
   info.emulated = true;
   info.calibrated = spec.calibrated;
   info.l2_bytes = spec.l2_bytes;

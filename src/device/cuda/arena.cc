@@ -10,11 +10,15 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 256;  // cudaMalloc's
 
-std::uint64_t Up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::uint64_t Up(std::uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 }  // namespace
 
-std::uint64_t Arena::Footprint(std::uint64_t bytes) { return 2 * kBandBytes + Up(bytes); }
+std::uint64_t Arena::Footprint(std::uint64_t bytes) {
+  return 2 * kBandBytes + Up(bytes);
+}
 
 Result<BufferId> Arena::Place(const BufferRequest& request, MemoryKernels& kernels) {
   const std::uint64_t need = Footprint(request.bytes);

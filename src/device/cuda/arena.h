@@ -14,8 +14,8 @@
 
 namespace kernelpro::cuda {
 
-/// The memory that one candidate's process maps: buffers with a band of secret poison in front of and
-/// behind each. One allocation, so that one IPC handle opens it.
+/// The memory that one candidate's process maps: buffers with a band of secret poison in front of
+/// and behind each. One allocation, so that one IPC handle opens it.
 class Arena {
  public:
   Arena(Memory memory, Rng patterns) : memory_(std::move(memory)), patterns_(patterns) {}
@@ -32,9 +32,11 @@ class Arena {
   void Remove(BufferId id);
 
   [[nodiscard]] const Buffer* Find(BufferId id) const;
+
   [[nodiscard]] DevicePointer Address(const Buffer& buffer) const {
     return memory_.address() + buffer.offset;
   }
+
   /// Both bands of a buffer.
   [[nodiscard]] std::vector<Band> Bands(const Buffer& buffer) const;
 

@@ -10,10 +10,10 @@ std::string Driver::Open() {
   if (library == nullptr) {
     return std::string("the NVIDIA driver's libcuda.so.1 cannot be loaded: ") + ::dlerror();
   }
-#define KP_CUDA_FIND(name, arguments)                                      \
-  name = reinterpret_cast<Code(*) arguments>(::dlsym(library, #name));     \
-  if (name == nullptr) {                                                   \
-    return "the NVIDIA driver is too old: libcuda.so.1 has no " #name;     \
+#define KP_CUDA_FIND(name, arguments)                                  \
+  name = reinterpret_cast<Code(*) arguments>(::dlsym(library, #name)); \
+  if (name == nullptr) {                                               \
+    return "the NVIDIA driver is too old: libcuda.so.1 has no " #name; \
   }
   KP_CUDA_FUNCTIONS(KP_CUDA_FIND)
 #undef KP_CUDA_FIND

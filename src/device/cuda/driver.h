@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-/// The CUDA driver, opened at run time so that one binary starts on machines with and without a GPU.
-/// Standard library only: the untrusted runner uses it too. Types and numbers are the driver's ABI
-/// (cuda.h), which NVIDIA keeps compatible.
+/// The CUDA driver, opened at run time so that one binary starts on machines with and without a
+/// GPU. Standard library only: the untrusted runner uses it too. Types and numbers are the driver's
+/// ABI (cuda.h), which NVIDIA keeps compatible.
 namespace kernelpro::cuda {
 
 using Code = int;  ///< CUresult; 0 is success and most values equal those of cudaError_t
@@ -47,43 +47,43 @@ inline constexpr int kAttributeMinor = 76;
 inline constexpr int kLimitPersistingL2 = 6;
 
 /// Every function of the driver that KernelPro calls, by its versioned name.
-#define KP_CUDA_FUNCTIONS(X)                                                                    \
-  X(cuInit, (unsigned))                                                                         \
-  X(cuDriverGetVersion, (int*))                                                                 \
-  X(cuDeviceGetCount, (int*))                                                                   \
-  X(cuDeviceGet, (int*, int))                                                                   \
-  X(cuDeviceGetName, (char*, int, int))                                                         \
-  X(cuDeviceGetUuid, (Uuid*, int))                                                              \
-  X(cuDeviceGetPCIBusId, (char*, int, int))                                                     \
-  X(cuDeviceGetAttribute, (int*, int, int))                                                     \
-  X(cuDeviceTotalMem_v2, (std::size_t*, int))                                                   \
-  X(cuDevicePrimaryCtxRetain, (Context*, int))                                                  \
-  X(cuDevicePrimaryCtxSetFlags_v2, (int, unsigned))                                             \
-  X(cuCtxSetCurrent, (Context))                                                                 \
-  X(cuCtxSynchronize, ())                                                                       \
-  X(cuCtxGetLimit, (std::size_t*, int))                                                         \
-  X(cuCtxResetPersistingL2Cache, ())                                                            \
-  X(cuMemAlloc_v2, (DevicePointer*, std::size_t))                                               \
-  X(cuMemFree_v2, (DevicePointer))                                                              \
-  X(cuMemGetInfo_v2, (std::size_t*, std::size_t*))                                              \
-  X(cuMemcpyHtoD_v2, (DevicePointer, const void*, std::size_t))                                 \
-  X(cuMemcpyDtoH_v2, (void*, DevicePointer, std::size_t))                                       \
-  X(cuMemcpyDtoD_v2, (DevicePointer, DevicePointer, std::size_t))                               \
-  X(cuMemsetD8_v2, (DevicePointer, unsigned char, std::size_t))                                 \
-  X(cuMemsetD8Async, (DevicePointer, unsigned char, std::size_t, Stream))                       \
-  X(cuIpcGetMemHandle, (IpcHandle*, DevicePointer))                                             \
-  X(cuIpcOpenMemHandle_v2, (DevicePointer*, IpcHandle, unsigned))                               \
-  X(cuModuleLoadData, (Module*, const void*))                                                   \
-  X(cuModuleGetFunction, (Function*, Module, const char*))                                      \
-  X(cuLaunchKernel, (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,      \
-                     unsigned, Stream, void**, void**))                                         \
-  X(cuStreamCreate, (Stream*, unsigned))                                                        \
-  X(cuStreamSynchronize, (Stream))                                                              \
-  X(cuStreamIsCapturing, (Stream, int*))                                                        \
-  X(cuEventCreate, (Event*, unsigned))                                                          \
-  X(cuEventRecord, (Event, Stream))                                                             \
-  X(cuEventElapsedTime, (float*, Event, Event))                                                 \
-  X(cuGetErrorName, (Code, const char**))                                                       \
+#define KP_CUDA_FUNCTIONS(X)                                                               \
+  X(cuInit, (unsigned))                                                                    \
+  X(cuDriverGetVersion, (int*))                                                            \
+  X(cuDeviceGetCount, (int*))                                                              \
+  X(cuDeviceGet, (int*, int))                                                              \
+  X(cuDeviceGetName, (char*, int, int))                                                    \
+  X(cuDeviceGetUuid, (Uuid*, int))                                                         \
+  X(cuDeviceGetPCIBusId, (char*, int, int))                                                \
+  X(cuDeviceGetAttribute, (int*, int, int))                                                \
+  X(cuDeviceTotalMem_v2, (std::size_t*, int))                                              \
+  X(cuDevicePrimaryCtxRetain, (Context*, int))                                             \
+  X(cuDevicePrimaryCtxSetFlags_v2, (int, unsigned))                                        \
+  X(cuCtxSetCurrent, (Context))                                                            \
+  X(cuCtxSynchronize, ())                                                                  \
+  X(cuCtxGetLimit, (std::size_t*, int))                                                    \
+  X(cuCtxResetPersistingL2Cache, ())                                                       \
+  X(cuMemAlloc_v2, (DevicePointer*, std::size_t))                                          \
+  X(cuMemFree_v2, (DevicePointer))                                                         \
+  X(cuMemGetInfo_v2, (std::size_t*, std::size_t*))                                         \
+  X(cuMemcpyHtoD_v2, (DevicePointer, const void*, std::size_t))                            \
+  X(cuMemcpyDtoH_v2, (void*, DevicePointer, std::size_t))                                  \
+  X(cuMemcpyDtoD_v2, (DevicePointer, DevicePointer, std::size_t))                          \
+  X(cuMemsetD8_v2, (DevicePointer, unsigned char, std::size_t))                            \
+  X(cuMemsetD8Async, (DevicePointer, unsigned char, std::size_t, Stream))                  \
+  X(cuIpcGetMemHandle, (IpcHandle*, DevicePointer))                                        \
+  X(cuIpcOpenMemHandle_v2, (DevicePointer*, IpcHandle, unsigned))                          \
+  X(cuModuleLoadData, (Module*, const void*))                                              \
+  X(cuModuleGetFunction, (Function*, Module, const char*))                                 \
+  X(cuLaunchKernel, (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+                     unsigned, Stream, void**, void**))                                    \
+  X(cuStreamCreate, (Stream*, unsigned))                                                   \
+  X(cuStreamSynchronize, (Stream))                                                         \
+  X(cuStreamIsCapturing, (Stream, int*))                                                   \
+  X(cuEventCreate, (Event*, unsigned))                                                     \
+  X(cuEventRecord, (Event, Stream))                                                        \
+  X(cuEventElapsedTime, (float*, Event, Event))                                            \
+  X(cuGetErrorName, (Code, const char**))                                                  \
   X(cuGetErrorString, (Code, const char**))
 
 struct Driver {

@@ -9,7 +9,9 @@
 
 namespace kernelpro::cuda {
 
-Memory::Memory(Memory&& other) noexcept { *this = std::move(other); }
+Memory::Memory(Memory&& other) noexcept {
+  *this = std::move(other);
+}
 
 Memory& Memory::operator=(Memory&& other) noexcept {
   std::swap(gpu_, other.gpu_);
@@ -43,17 +45,16 @@ Status Gpu::Start(int index) {
   }
   KP_RETURN_IF_ERROR(Check(driver_, driver_.cuDeviceGet(&device_, index), "open the GPU"));
   std::array<char, 256> text{};
-  KP_RETURN_IF_ERROR(Check(driver_,
-                           driver_.cuDeviceGetName(text.data(), static_cast<int>(text.size()),
-                                                   device_),
-                           "ask the GPU's name"));
+  KP_RETURN_IF_ERROR(
+      Check(driver_, driver_.cuDeviceGetName(text.data(), static_cast<int>(text.size()), device_),
+            "ask the GPU's name"));
   name_ = text.data();
   Uuid uuid{};
   KP_RETURN_IF_ERROR(Check(driver_, driver_.cuDeviceGetUuid(&uuid, device_), "ask the GPU's id"));
   uuid_ = "GPU-";
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
-    uuid_ += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                         uuid.bytes[i]);
+    uuid_ +=
+        fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid.bytes[i]);
   }
   std::size_t total = 0;
   (void)driver_.cuDeviceTotalMem_v2(&total, device_);
@@ -70,9 +71,9 @@ Status Gpu::Start(int index) {
   std::array<char, 64> bus{};
   (void)driver_.cuDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device_);
   nvml_ = Nvml::Open(bus.data());
-  KP_ASSIGN_OR_RETURN(flush_, Allocate(2 * std::max<std::uint64_t>(
-                                               32U << 20U, static_cast<std::uint64_t>(
-                                                               Attribute(kAttributeL2Bytes)))));
+  KP_ASSIGN_OR_RETURN(
+      flush_, Allocate(2 * std::max<std::uint64_t>(32U << 20U, static_cast<std::uint64_t>(
+                                                                   Attribute(kAttributeL2Bytes)))));
   return Ok();
 }
 
@@ -104,8 +105,7 @@ Result<Memory> Gpu::Allocate(std::uint64_t bytes) const {
 }
 
 Status Gpu::Upload(DevicePointer to, std::span<const std::byte> bytes) const {
-  return Check(driver_, driver_.cuMemcpyHtoD_v2(to, bytes.data(), bytes.size()),
-               "copy to the GPU");
+  return Check(driver_, driver_.cuMemcpyHtoD_v2(to, bytes.data(), bytes.size()), "copy to the GPU");
 }
 
 Status Gpu::Download(std::span<std::byte> bytes, DevicePointer from) const {

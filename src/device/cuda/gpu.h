@@ -61,6 +61,7 @@ class Gpu {
   [[nodiscard]] int cuda_version() const { return cuda_version_; }
 
   [[nodiscard]] int Attribute(int which) const;
+
   [[nodiscard]] std::uint64_t total_bytes() const { return total_bytes_; }
 
   [[nodiscard]] std::uint64_t FreeBytes() const;

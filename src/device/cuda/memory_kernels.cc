@@ -39,13 +39,14 @@ Result<MemoryKernels> MemoryKernels::Load(const Driver& driver, int multiprocess
   KP_RETURN_IF_ERROR(Check(driver, driver.cuModuleLoadData(&module, RefereeKernels()),
                            "load the referee's kernels (the driver must be at least as new as the "
                            "CUDA toolkit that kernelpro was built with)"));
-  const std::array<std::pair<const char*, Function*>, 6> wanted{
+  const std::array<std::pair<const char*, Function*>, 7> wanted{
       {{"kp_poison", &kernels.poison_},
        {"kp_check_bands", &kernels.check_bands_},
        {"kp_mix", &kernels.mix_},
        {"kp_sum_of_squares", &kernels.sum_of_squares_},
        {"kp_compare", &kernels.compare_},
-       {"kp_count_differences", &kernels.differences_}}};
+       {"kp_count_differences", &kernels.differences_},
+       {"kp_count_poison", &kernels.count_poison_}}};
   for (const auto& [name, function] : wanted) {
     KP_RETURN_IF_ERROR(Check(driver, driver.cuModuleGetFunction(function, module, name), name));
   }
@@ -95,10 +96,17 @@ void MemoryKernels::Compare(DevicePointer got, DevicePointer want, const Compare
   int dtype = Number(r.dtype);
   int want_dtype = Number(r.want_dtype);
   unsigned size = SizeOf(r.dtype);
-  std::array<void*, 11> arguments{&got,       &dtype,    &size,       &want,       &want_dtype,
-                                  &r.count,   &r.poison, &r.absolute, &r.relative, &r.scale,
-                                  &result};
+  std::array<void*, 11> arguments{&got,        &dtype,   &size,     &want,
+                                  &want_dtype, &r.count, &r.poison, &r.absolute,
+                                  &r.relative, &r.scale, &result};
   Launch(compare_, Blocks(r.count), arguments);
+}
+
+void MemoryKernels::CountPoison(DevicePointer data, std::uint64_t count, DType dtype,
+                                std::uint64_t seed, DevicePointer holding) {
+  unsigned size = SizeOf(dtype);
+  std::array<void*, 5> arguments{&data, &size, &count, &seed, &holding};
+  Launch(count_poison_, Blocks(count), arguments);
 }
 
 void MemoryKernels::SumOfSquares(DevicePointer data, std::uint64_t count, DType dtype,
@@ -115,9 +123,9 @@ Result<std::optional<std::size_t>> MemoryKernels::ChangedBand(std::span<const Ba
   static_assert(sizeof(Band) == 24, "three words, as kp_check_bands reads them");
   std::vector<std::uint64_t> changed(bands.size());
   DevicePointer memory = 0;
-  KP_RETURN_IF_ERROR(
-      Check(*driver_, driver_->cuMemAlloc_v2(&memory, bands.size_bytes() + 8 * bands.size()),
-            "allocate for the check of guard bands"));
+  KP_RETURN_IF_ERROR(Check(*driver_,
+                           driver_->cuMemAlloc_v2(&memory, bands.size_bytes() + 8 * bands.size()),
+                           "allocate for the check of guard bands"));
   DevicePointer counts = memory + bands.size_bytes();
   Code code = driver_->cuMemcpyHtoD_v2(memory, bands.data(), bands.size_bytes());
   code = code != kOk ? code : driver_->cuMemsetD8_v2(counts, 0, 8 * changed.size());

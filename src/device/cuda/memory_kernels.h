@@ -63,6 +63,9 @@ class MemoryKernels {
                         DevicePointer different);
   void Compare(DevicePointer got, DevicePointer want, const CompareRule& rule,
                DevicePointer result);
+  /// Adds to *holding (device memory) the elements that still hold the poison of `seed`.
+  void CountPoison(DevicePointer data, std::uint64_t count, DType dtype, std::uint64_t seed,
+                   DevicePointer holding);
   /// Adds to a double and a u64 (device memory): sum of squares and count of finite elements.
   void SumOfSquares(DevicePointer data, std::uint64_t count, DType dtype, DevicePointer sum,
                     DevicePointer finite);
@@ -83,7 +86,7 @@ class MemoryKernels {
   unsigned blocks_;
   Code failure_ = kOk;
   Function poison_ = nullptr, check_bands_ = nullptr, mix_ = nullptr, sum_of_squares_ = nullptr,
-           compare_ = nullptr, differences_ = nullptr;
+           compare_ = nullptr, differences_ = nullptr, count_poison_ = nullptr;
 };
 
 }  // namespace kernelpro::cuda

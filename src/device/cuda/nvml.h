@@ -22,8 +22,8 @@ struct Reading {
 /// is the normal state of a busy GPU: told, not discarded.
 [[nodiscard]] bool SpoilsSample(std::uint64_t bits);
 
-/// NVML, opened at run time (libnvidia-ml.so.1). Every function answers "not told" where the library
-/// is missing or refuses: measuring goes on, and the record says what is not known.
+/// NVML, opened at run time (libnvidia-ml.so.1). Every function answers "not told" where the
+/// library is missing or refuses: measuring goes on, and the record says what is not known.
 class Nvml {
  public:
   /// `bus_id` as the driver writes it: "0000:65:00.0".

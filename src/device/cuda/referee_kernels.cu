@@ -228,3 +228,13 @@ extern "C" __global__ void kp_count_differences(const unsigned char* a, const un
   }
   AddTo(different, count);
 }
+
+/// Elements that still hold the poison of `seed`.
+extern "C" __global__ void kp_count_poison(const unsigned char* data, unsigned size, u64 n, u64 seed,
+                                           u64* holding) {
+  u64 count = 0;
+  for (u64 i = First(); i < n; i += Stride()) {
+    count += HoldsPoison(data, size, i, seed) ? 1 : 0;
+  }
+  AddTo(holding, count);
+}

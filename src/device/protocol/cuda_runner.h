@@ -15,8 +15,8 @@ inline constexpr const char* kCudaMode = "--cuda";
 inline constexpr int kDoorbellFd = 4;
 
 struct Doorbell {
-  std::atomic<std::uint32_t> warm;   ///< runner: warm-up calls are over, the device is idle
-  std::atomic<std::uint32_t> wake;   ///< referee: inputs are there; make the context the GPU's again
+  std::atomic<std::uint32_t> warm;  ///< runner: warm-up calls are over, the device is idle
+  std::atomic<std::uint32_t> wake;  ///< referee: inputs are there; make the context the GPU's again
   std::atomic<std::uint32_t> awake;  ///< runner
   std::atomic<std::uint32_t> go;     ///< referee, as it reads its clock
   std::atomic<std::uint32_t> done;   ///< runner: all calls are over and the context is idle
@@ -34,12 +34,12 @@ inline constexpr std::uint32_t kBatchLimit = 8U << 20U;
 /// Payload of kReturned of a real GPU: i32 what the candidate returned (the first failure of a
 /// batch), then these.
 struct CudaFigures {
-  std::int32_t synchronize = 0;   ///< cuCtxSynchronize after the call
-  std::int32_t last_error = 0;    ///< cudaGetLastError after the call
-  std::uint8_t capturing = 0;     ///< the candidate left the stream in capture mode
-  std::uint64_t persisting = 0;   ///< L2 set aside for persisting lines, bytes
-  double stream_us = 0;           ///< batch: between events around the calls on their stream
-  double context_us = 0;          ///< batch: to an event recorded after the context was idle
+  std::int32_t synchronize = 0;  ///< cuCtxSynchronize after the call
+  std::int32_t last_error = 0;   ///< cudaGetLastError after the call
+  std::uint8_t capturing = 0;    ///< the candidate left the stream in capture mode
+  std::uint64_t persisting = 0;  ///< L2 set aside for persisting lines, bytes
+  double stream_us = 0;          ///< batch: between events around the calls on their stream
+  double context_us = 0;         ///< batch: to an event recorded after the context was idle
 };
 
 }  // namespace kernelpro::protocol

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluate/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "evaluate/statistics.h"
+
+namespace kernelpro {
+namespace {
+
+using cuda::BatchOutcome;
+using cuda::BatchRequest;
+
+constexpr std::chrono::milliseconds kBatchLimit{20'000};
+/// How long outputs that are not right are given to become so: then they were late, not wrong.
+constexpr std::chrono::milliseconds kLateness{60};
+/// Calls of one sample whose outputs are compared with the baseline's, at least.
+constexpr std::size_t kFewestVerified = 3;
+/// Both sides may be off by the task's tolerance.
+constexpr double kTwoSides = 2;
+/// Device memory that a candidate may hold for itself, bytes.
+constexpr std::uint64_t kOwnMemory = 8ULL << 30U;
+
+/// What each call of one sample works on, in order of the calls.
+using Contents = std::vector<std::uint64_t>;
+
+class Match {
+ public:
+  Match(cuda::Gpu& gpu, Contestant& candidate, Contestant* baseline, const Masters& masters,
+        const MeasurePlan& plan, Rng secrets, const std::stop_token& stop)
+      : gpu_(gpu),
+        candidate_(candidate),
+        baseline_(baseline),
+        masters_(masters),
+        plan_(plan),
+        secrets_(secrets),
+        stop_(stop) {}
+
+  [[nodiscard]] Result<Measurement> Run() {
+    KP_ASSIGN_OR_RETURN(arguments_,
+                        TaskArgsImage(candidate_.task(), candidate_.workload().axes));
+    KP_ASSIGN_OR_RETURN(results_, gpu_.Allocate(std::uint64_t{plan_.most_calls} * 2 * 8 +
+                                                candidate_.task().tensors.size() *
+                                                    plan_.most_calls * sizeof(cuda::Comparison)));
+    KP_RETURN_IF_ERROR(Choose(candidate_, &calls_));
+    if (baseline_ != nullptr && !Over()) {
+      KP_RETURN_IF_ERROR(Choose(*baseline_, &baseline_calls_));
+    }
+    for (std::uint32_t i = 0; i < plan_.singles && !Over(); ++i) {
+      KP_RETURN_IF_ERROR(Single());
+    }
+    const std::uint32_t most = plan_.pairs + plan_.pairs / 2;
+    for (std::uint32_t i = 0; i < most && kept_ < plan_.pairs && !Over(); ++i) {
+      KP_RETURN_IF_ERROR(Pair(i % 2 != 0));
+    }
+    for (std::uint32_t i = 0; i < plan_.warm_samples && !Over(); ++i) {
+      KP_RETURN_IF_ERROR(Warm());
+    }
+    if (!Over()) {
+      if (auto why = WhyNotBelieved(rows_, singles_)) {
+        Condemn(Verdict::kTimingEscape, std::move(*why));
+      }
+    }
+    KP_RETURN_IF_ERROR(candidate_.Release());
+    if (baseline_ != nullptr) {
+      KP_RETURN_IF_ERROR(baseline_->Release());
+    }
+    return std::move(measurement_);
+  }
+
+ private:
+  [[nodiscard]] bool Over() const { return measurement_.condemned.has_value(); }
+
+  void Condemn(Verdict verdict, std::string reason) {
+    if (!Over()) {
+      measurement_.condemned = Condemnation{verdict, std::move(reason)};
+    }
+  }
+
+  [[nodiscard]] Contents NewContents(std::size_t count) {
+    Contents contents(count);
+    std::ranges::generate(contents, [this] { return secrets_.Next(); });
+    return contents;
+  }
+
+  /// Runs a row of calls, one on each of the first sets; the sets beyond serve the warm-up. With
+  /// `same` every call works on set 0.
+  [[nodiscard]] Result<BatchOutcome> Row(Contestant& side, const Contents& contents, bool same) {
+    const std::size_t sets = same ? 1 : contents.size();
+    KP_RETURN_IF_ERROR(side.Reserve(sets + 1));
+    KP_RETURN_IF_ERROR(side.Fill(sets, masters_, secrets_.Next()));
+    BatchRequest request;
+    request.arguments = arguments_;
+    request.wall_limit = kBatchLimit;
+    request.warm_up.assign(2, side.pointers(sets));
+    for (std::size_t i = 0; i < contents.size(); ++i) {
+      request.timed.push_back(side.pointers(same ? 0 : i));
+    }
+    request.fill = [&]() -> Status {
+      for (std::size_t i = 0; i < sets; ++i) {
+        KP_RETURN_IF_ERROR(side.Fill(i, masters_, contents[i]));
+      }
+      return gpu_.FlushL2();
+    };
+    return side.session().TimeBatch(request, stop_);
+  }
+
+  [[nodiscard]] static Window WindowOf(const BatchOutcome& outcome, std::size_t calls) {
+    return {static_cast<std::uint32_t>(calls), outcome.stream_us, outcome.context_us,
+            outcome.wall_us};
+  }
+
+  /// What a row of the candidate says apart from its outputs; of the baseline, that it ran.
+  [[nodiscard]] Status Accept(Contestant& side, const BatchOutcome& outcome) {
+    const auto condemned = JudgeCall(outcome.call);
+    if (&side != &candidate_) {
+      return condemned ? Status(Fail(ErrorCode::kToolFailed,
+                                     "the baseline failed while it was timed: " + condemned->reason))
+                       : Ok();
+    }
+    if (condemned) {
+      Condemn(condemned->verdict, condemned->reason);
+    } else if (outcome.stray_threads > 0) {
+      Condemn(Verdict::kTimingEscape,
+              fmt::format("{} threads of the candidate live on after its calls",
+                          outcome.stray_threads));
+    } else if (outcome.persisting_l2_bytes > 0) {
+      Condemn(Verdict::kTimingEscape,
+              fmt::format("the candidate keeps {} KiB of the L2 cache from other work (persisting "
+                          "lines)",
+                          outcome.persisting_l2_bytes >> 10U));
+    } else if (side.session().ForeignBytes() > kOwnMemory) {
+      Condemn(Verdict::kOutOfMemory,
+              fmt::format("the candidate holds {} MiB of device memory of its own; {} MiB are "
+                          "allowed",
+                          side.session().ForeignBytes() >> 20U, kOwnMemory >> 20U));
+    }
+    return Ok();
+  }
+
+  /// Finds how many calls fill a window.
+  [[nodiscard]] Status Choose(Contestant& side, std::size_t* calls) {
+    KP_ASSIGN_OR_RETURN(const std::uint64_t set_bytes,
+                        Contestant::SetBytes(side.task(), side.workload()));
+    const std::uint64_t room = side.session().arena_bytes() / std::max<std::uint64_t>(1, set_bytes);
+    // One set is for the warm-up.
+    const auto most = static_cast<std::size_t>(
+        std::clamp<std::uint64_t>(room > 1 ? room - 1 : 1, 1, plan_.most_calls));
+    std::size_t count = std::min<std::size_t>(most, 4);
+    for (int round = 0; round < 2; ++round) {
+      KP_ASSIGN_OR_RETURN(const BatchOutcome outcome, Row(side, NewContents(count), false));
+      KP_RETURN_IF_ERROR(Accept(side, outcome));
+      if (Over()) {
+        return Ok();
+      }
+      const double each = std::max(0.5, std::max(outcome.context_us, outcome.wall_us) /
+                                            static_cast<double>(count));
+      count = static_cast<std::size_t>(
+          std::clamp(std::ceil(plan_.window_us / each), 1.0, static_cast<double>(most)));
+    }
+    *calls = count;
+    return Ok();
+  }
+
+  [[nodiscard]] Status Single() {
+    const Contents contents = NewContents(1);
+    KP_ASSIGN_OR_RETURN(const BatchOutcome outcome, Row(candidate_, contents, false));
+    KP_RETURN_IF_ERROR(Accept(candidate_, outcome));
+    singles_.push_back(WindowOf(outcome, 1));
+    return Over() ? Ok() : VerifyWritten(contents);
+  }
+
+  [[nodiscard]] Status Warm() {
+    const Contents contents(calls_, secrets_.Next());
+    KP_ASSIGN_OR_RETURN(const BatchOutcome outcome, Row(candidate_, contents, true));
+    KP_RETURN_IF_ERROR(Accept(candidate_, outcome));
+    measurement_.warm_us.push_back(outcome.stream_us / static_cast<double>(calls_));
+    return Over() ? Ok() : VerifyWritten({contents.front()});
+  }
+
+  [[nodiscard]] Status Pair(bool baseline_first) {
+    const Contents contents = NewContents(calls_);
+    // The baseline runs fewer or more calls: the first ones on contents of the candidate's calls,
+    // chosen by chance when those have long been drawn.
+    std::vector<std::size_t> chosen(calls_);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      chosen[i] = i;
+      std::swap(chosen[i], chosen[secrets_.Below(i + 1)]);
+    }
+    Contents of_baseline = NewContents(std::max(baseline_calls_, std::size_t{1}));
+    chosen.resize(std::min({chosen.size(), of_baseline.size(),
+                            std::max<std::size_t>(kFewestVerified, of_baseline.size())}));
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      of_baseline[i] = contents[chosen[i]];
+    }
+    BatchOutcome mine;
+    BatchOutcome theirs;
+    for (const bool baseline : {baseline_first, !baseline_first}) {
+      if (baseline && baseline_ != nullptr) {
+        KP_ASSIGN_OR_RETURN(theirs, Row(*baseline_, of_baseline, false));
+        KP_RETURN_IF_ERROR(Accept(*baseline_, theirs));
+      } else if (!baseline) {
+        KP_ASSIGN_OR_RETURN(mine, Row(candidate_, contents, false));
+        KP_RETURN_IF_ERROR(Accept(candidate_, mine));
+        if (Over()) {
+          return Ok();
+        }
+      }
+    }
+    KP_RETURN_IF_ERROR(VerifyWritten(contents));
+    if (!Over() && baseline_ != nullptr) {
+      KP_RETURN_IF_ERROR(VerifyAgainstBaseline(contents, chosen));
+    }
+    if (!Over()) {
+      Keep(mine, theirs, of_baseline.size());
+    }
+    return Ok();
+  }
+
+  void Keep(const BatchOutcome& mine, const BatchOutcome& theirs, std::size_t baseline_calls) {
+    const cuda::Reading reading = gpu_.nvml().Read();
+    if (Note(reading)) {
+      ++measurement_.discarded;
+      return;
+    }
+    ++kept_;
+    rows_.push_back(WindowOf(mine, calls_));
+    measurement_.calls += static_cast<std::uint32_t>(calls_);
+    measurement_.candidate_us.push_back(mine.stream_us / static_cast<double>(calls_));
+    measurement_.host_us.push_back(mine.wall_us / static_cast<double>(calls_));
+    if (baseline_ != nullptr) {
+      measurement_.baseline_us.push_back(theirs.stream_us / static_cast<double>(baseline_calls));
+    }
+  }
+
+  /// Adds to the record; true when the sample was taken under the hardware's brakes.
+  [[nodiscard]] bool Note(const cuda::Reading& reading) {
+    ClockRecord& clocks = measurement_.clocks;
+    const bool first = clocks.sm_mhz_high == 0;
+    clocks.sm_mhz_low = first ? reading.sm_mhz : std::min(clocks.sm_mhz_low, reading.sm_mhz);
+    clocks.sm_mhz_high = std::max(clocks.sm_mhz_high, reading.sm_mhz);
+    clocks.memory_mhz = reading.memory_mhz;
+    clocks.temperature_c = std::max(clocks.temperature_c, reading.temperature_c);
+    clocks.power_w = std::max(clocks.power_w, reading.power_w);
+    for (std::string& reason : cuda::ThrottleReasons(reading.throttle)) {
+      if (std::ranges::find(clocks.throttle_reasons, reason) == clocks.throttle_reasons.end()) {
+        clocks.throttle_reasons.push_back(std::move(reason));
+      }
+    }
+    return cuda::SpoilsSample(reading.throttle);
+  }
+
+  [[nodiscard]] Result<std::vector<std::uint64_t>> Flaws(const Contents& contents) {
+    const std::size_t bytes = contents.size() * 2 * sizeof(std::uint64_t);
+    KP_RETURN_IF_ERROR(gpu_.Zero(results_.address(), bytes));
+    for (std::size_t i = 0; i < contents.size(); ++i) {
+      KP_RETURN_IF_ERROR(
+          candidate_.CountFlaws(i, masters_, contents[i], results_.address() + i * 16));
+    }
+    std::vector<std::uint64_t> counts(contents.size() * 2);
+    KP_RETURN_IF_ERROR(gpu_.Download(std::as_writable_bytes(std::span(counts)),
+                                     results_.address()));
+    return counts;
+  }
+
+  /// Every call: inputs and bands as they were, every output written.
+  [[nodiscard]] Status VerifyWritten(const Contents& contents) {
+    KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> counts, Flaws(contents));
+    for (std::size_t i = 0; i < contents.size(); ++i) {
+      if (counts[2 * i] != 0) {
+        Condemn(Verdict::kInputModified,
+                fmt::format("{} input elements were changed by timed call {}", counts[2 * i], i));
+      }
+    }
+    for (std::size_t i = 0; i < contents.size() && !Over(); ++i) {
+      if (counts[2 * i + 1] != 0) {
+        std::this_thread::sleep_for(kLateness);
+        KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> later, Flaws(contents));
+        if (later[2 * i + 1] < counts[2 * i + 1]) {
+          Condemn(Verdict::kTimingEscape,
+                  fmt::format("timed call {} was said to be over while {} output elements were "
+                              "still to be written",
+                              i, counts[2 * i + 1]));
+        } else {
+          Condemn(Verdict::kUnwrittenOutput,
+                  fmt::format("{} output elements were never written by timed call {} of {}",
+                              counts[2 * i + 1], i, contents.size()));
+        }
+      }
+    }
+    KP_ASSIGN_OR_RETURN(const std::string guard, candidate_.BrokenGuard(contents.size()));
+    if (!guard.empty()) {
+      Condemn(Verdict::kOutOfBounds,
+              fmt::format("memory in front of or behind tensor '{}' was overwritten by a timed call",
+                          guard));
+    }
+    return Ok();
+  }
+
+  [[nodiscard]] Result<double> RmsOf(cuda::DevicePointer data, std::uint64_t count, DType dtype) {
+    struct {
+      double sum = 0;
+      std::uint64_t finite = 0;
+    } total;
+    KP_RETURN_IF_ERROR(gpu_.Zero(results_.address(), sizeof total));
+    gpu_.kernels().SumOfSquares(data, count, dtype, results_.address(), results_.address() + 8);
+    KP_RETURN_IF_ERROR(gpu_.Download(std::as_writable_bytes(std::span(&total, 1)),
+                                     results_.address()));
+    return total.finite == 0 ? 0 : std::sqrt(total.sum / static_cast<double>(total.finite));
+  }
+
+  /// The baseline's call j worked on the contents of the candidate's call chosen[j].
+  [[nodiscard]] Status VerifyAgainstBaseline(const Contents& contents,
+                                             const std::vector<std::size_t>& chosen) {
+    const Task& task = candidate_.task();
+    for (std::size_t t = 0; t < task.tensors.size() && !Over(); ++t) {
+      if (task.tensors[t].role == Role::kOutput) {
+        KP_RETURN_IF_ERROR(CompareTensor(contents, chosen, t));
+      }
+    }
+    measurement_.verified_calls += static_cast<std::uint32_t>(chosen.size());
+    return Ok();
+  }
+
+  [[nodiscard]] Status CompareTensor(const Contents& contents,
+                                     const std::vector<std::size_t>& chosen, std::size_t t) {
+    const Task& task = candidate_.task();
+    const TensorSpec& tensor = task.tensors[t];
+    KP_ASSIGN_OR_RETURN(const std::int64_t count,
+                        ElementCount(tensor, candidate_.workload().axes));
+    cuda::CompareRule rule;
+    rule.dtype = tensor.dtype;
+    rule.want_dtype = tensor.dtype;
+    rule.count = static_cast<std::uint64_t>(count);
+    if (IsFloat(tensor.dtype)) {
+      KP_ASSIGN_OR_RETURN(const cuda::DevicePointer first, baseline_->Address(0, t));
+      KP_ASSIGN_OR_RETURN(const double rms, RmsOf(first, rule.count, tensor.dtype));
+      rule.absolute = kTwoSides * task.tolerance.absolute * rms;
+      rule.relative = kTwoSides * task.tolerance.relative;
+    }
+    std::vector<cuda::Comparison> found(chosen.size());
+    KP_RETURN_IF_ERROR(gpu_.Upload(results_.address(), std::as_bytes(std::span(found))));
+    for (std::size_t j = 0; j < chosen.size(); ++j) {
+      KP_ASSIGN_OR_RETURN(const cuda::DevicePointer got, candidate_.Address(chosen[j], t));
+      KP_ASSIGN_OR_RETURN(const cuda::DevicePointer want, baseline_->Address(j, t));
+      rule.poison = candidate_.PoisonSeed(chosen[j], t, contents[chosen[j]]);
+      gpu_.kernels().Compare(got, want, rule, results_.address() + j * sizeof found[0]);
+    }
+    KP_RETURN_IF_ERROR(gpu_.Download(std::as_writable_bytes(std::span(found)), results_.address()));
+    for (std::size_t j = 0; j < chosen.size(); ++j) {
+      if (found[j].failed != 0) {
+        Condemn(Verdict::kWrongResult,
+                fmt::format("timed call {} of {}: {} of {} elements of '{}' differ from what the "
+                            "baseline computes from the same inputs (first: element {}; worst {:.3g} "
+                            "times what is allowed)",
+                            chosen[j], contents.size(), found[j].failed, count, tensor.name,
+                            found[j].first_failed, found[j].worst_ratio));
+        break;
+      }
+    }
+    return Ok();
+  }
+
+  cuda::Gpu& gpu_;
+  Contestant& candidate_;
+  Contestant* baseline_;
+  const Masters& masters_;
+  MeasurePlan plan_;
+  Rng secrets_;
+  const std::stop_token& stop_;
+  std::vector<std::byte> arguments_;
+  cuda::Memory results_;
+  std::size_t calls_ = 1, baseline_calls_ = 1;
+  std::uint32_t kept_ = 0;
+  std::vector<Window> rows_, singles_;
+  Measurement measurement_;
+};
+
+}  // namespace
+
+Result<Measurement> Measure(cuda::Gpu& gpu, Contestant& candidate, Contestant* baseline,
+                            const Masters& masters, const MeasurePlan& plan, Rng secrets,
+                            const std::stop_token& stop) {
+  return Match(gpu, candidate, baseline, masters, plan, secrets, stop).Run();
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+/// What the clocks around a row of calls say about the candidate. Pure.
+namespace kernelpro {
+
+/// One row of calls under three clocks, microseconds in all. The first two are read in the untrusted
+/// process, the third is the referee's own.
+struct Window {
+  std::uint32_t calls = 0;
+  double stream_us = 0;   ///< events around the calls, on the stream that they were given
+  double context_us = 0;  ///< the same, to the moment when the whole context was idle
+  double wall_us = 0;
+};
+
+/// Clocks of an honest row differ by what waking up costs: about 10 us on an H200 (docs/measurements).
+inline constexpr double kClockSlackUs = 30;
+/// Share of the window by which event time and the referee's clock may differ.
+inline constexpr double kClockShare = 0.02;
+
+/// Why the times of a candidate are not believed; nothing when they are. One bad window is an
+/// interrupt: a rule speaks when more than half of the windows break it. `rows` are the samples,
+/// `singles` calls that were waited for one by one.
+[[nodiscard]] std::optional<std::string> WhyNotBelieved(std::span<const Window> rows,
+                                                        std::span<const Window> singles);
+
+}  // namespace kernelpro
