@@ -27,8 +27,7 @@ struct Examined {
 
 Result<search::Assessment> Assess(Bench& bench, const Candidate& candidate,
                                   const std::stop_token& stop) {
-  search::Workbench workbench(bench.task, *bench.device, *bench.toolchain, *bench.evaluator,
-                              bench.spec);
+  search::Workbench workbench = bench.MakeWorkbench();
   Result<search::Assessment> assessment = workbench.Assess(candidate, stop);
   if (stop.stop_requested()) {
     return Fail(ErrorCode::kCancelled, "stopped");
@@ -39,7 +38,8 @@ Result<search::Assessment> Assess(Bench& bench, const Candidate& candidate,
 Result<Examined> ExamineCandidate(const CandidateOptions& options, bool against_seed,
                                   const std::stop_token& stop) {
   Examined examined;
-  KP_ASSIGN_OR_RETURN(examined.bench, OpenBench(options.task, options.device, std::nullopt));
+  KP_ASSIGN_OR_RETURN(examined.bench,
+                      OpenBench(options.task, options.device, std::nullopt, !options.no_filter));
   Bench& bench = *examined.bench;
   const std::filesystem::path file = options.source.empty() ? bench.task.seed : options.source;
   if (file.empty()) {
@@ -49,7 +49,9 @@ Result<Examined> ExamineCandidate(const CandidateOptions& options, bool against_
   candidate.flags = options.flags;
   KP_ASSIGN_OR_RETURN(candidate.source, ReadSource(file));
   KP_ASSIGN_OR_RETURN(examined.assessment, Assess(bench, candidate, stop));
-  if (against_seed && !bench.task.seed.empty()) {
+  if (const auto& baseline = examined.assessment.evaluation.baseline) {
+    examined.seed_us = baseline->median_us;
+  } else if (against_seed && bench.device->info().emulated && !bench.task.seed.empty()) {
     Candidate seed;
     KP_ASSIGN_OR_RETURN(seed.source, ReadSource(bench.task.seed));
     KP_ASSIGN_OR_RETURN(const search::Assessment of_seed, Assess(bench, seed, stop));
@@ -96,11 +98,8 @@ int Evaluate(const CandidateOptions& options) {
   const Evaluation& evaluation = examined->assessment.evaluation;
   const bool ok = evaluation.verdict == Verdict::kOk;
   if (options.json) {
-    Json json = search::EvaluationJson(evaluation);
-    json["speedup"] =
-        ok && examined->seed_us > 0 ? Json(examined->seed_us / evaluation.time_us) : Json(nullptr);
-    json["device"] = examined->bench->device->info().id;
-    fmt::print("{}\n", search::Dump(json));
+    fmt::print("{}\n", search::Dump(report::EvaluationReport(evaluation, examined->seed_us,
+                                                             examined->bench->device->info())));
   } else {
     fmt::print("{}", report::EvaluationText(evaluation, examined->seed_us));
   }

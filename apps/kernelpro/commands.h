@@ -31,6 +31,7 @@ struct CandidateOptions {  ///< evaluate, profile, diagnose
   std::filesystem::path ncu_csv;  ///< instead of task and source (profile, diagnose)
   std::string device = "auto";
   std::string gpu = "h200";  ///< hardware of an ncu file
+  bool no_filter = false;    ///< real GPU: do not ask the emulator first
   bool json = false;
 };
 

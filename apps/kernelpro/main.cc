@@ -10,7 +10,7 @@ namespace kernelpro::app {
 namespace {
 
 constexpr const char* kDevice =
-    "auto | emulator[:GPU]; auto is the emulator: this build has no cuda device";
+    "auto | emulator[:GPU] | cuda[:N]; auto is the first GPU, or the emulator where there is none";
 
 void AddJson(CLI::App* command, bool* json) {
   command->add_flag("--json", *json, "Print one JSON object instead of text");
@@ -51,6 +51,8 @@ CLI::App* AddCandidate(CLI::App& app, const char* name, const char* what, const 
   c->add_option("FILE", o.source, "The candidate's CUDA source (default: the task's seed.cu)");
   c->add_option("--flag", o.flags, "Extra compiler flag; may be repeated");
   c->add_option("--device", o.device, kDevice)->capture_default_str();
+  c->add_flag("--no-filter", o.no_filter,
+              "Real GPU: do not run the candidate on the emulator first");
   if (from_file) {
     c->add_option("--ncu", o.ncu_csv, "Read this `ncu --csv` output instead of running anything");
     c->add_option("--gpu", o.gpu, "The GPU that the --ncu file was made on")->capture_default_str();

@@ -169,8 +169,7 @@ Result<search::SearchResult> Search(const OptimizeOptions& options, Parts& parts
       MakePlaybook({.cuda_include_folder = parts.bench->toolchain->toolkit() / "include"});
   Candidate seed;
   KP_ASSIGN_OR_RETURN(seed.source, ReadSource(parts.bench->task.seed));
-  search::Workbench workbench(parts.bench->task, *parts.bench->device, *parts.bench->toolchain,
-                              *parts.bench->evaluator, parts.bench->spec);
+  search::Workbench workbench = parts.bench->MakeWorkbench();
   const SystemClock clock;
   return search::RunSearch(
       {parts.bench->task, *parts.store, workbench, *proposer, *policy, clock, observer}, seed,

@@ -106,7 +106,7 @@ Result<std::unique_ptr<Toolchain>> FindToolchain() {
 }
 
 Result<std::unique_ptr<Bench>> OpenBench(const fs::path& task, const std::string& device,
-                                         std::optional<std::uint64_t> input_seed) {
+                                         std::optional<std::uint64_t> input_seed, bool filter) {
   auto bench = std::make_unique<Bench>();
   if (task.empty()) {
     return Fail(ErrorCode::kInvalidArgument,
@@ -119,8 +119,30 @@ Result<std::unique_ptr<Bench>> OpenBench(const fs::path& task, const std::string
   EvaluatorOptions options;
   options.seed = input_seed;
   options.cache_folder = CacheFolder();
+  if (filter && !bench->device->info().emulated) {
+    KP_ASSIGN_OR_RETURN(bench->filter_device, OpenDevice("emulator:" + bench->spec.name));
+    KP_ASSIGN_OR_RETURN(bench->filter,
+                        Evaluator::Create(bench->task, *bench->filter_device, options));
+  }
+  if (!bench->device->info().emulated && !bench->task.seed.empty()) {
+    bench->device->Prepare();
+    Candidate seed;
+    KP_ASSIGN_OR_RETURN(seed.source, ReadSource(bench->task.seed));
+    KP_ASSIGN_OR_RETURN(
+        BuildOutcome build,
+        bench->toolchain->Compile(
+            search::MakeBuildRequest(bench->task, seed, bench->device->info()), {}));
+    options.baseline = std::move(build.build);
+  }
   KP_ASSIGN_OR_RETURN(bench->evaluator, Evaluator::Create(bench->task, *bench->device, options));
   return bench;
+}
+
+search::Workbench Bench::MakeWorkbench() {
+  return {
+      task,       *device,
+      *toolchain, *evaluator,
+      spec,       filter ? std::optional(search::Filter{*filter_device, *filter}) : std::nullopt};
 }
 
 Result<std::string> ReadSource(const fs::path& path) {

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "emulator/model/model.h"
 #include "evaluate/evaluator.h"
+#include "search/workbench.h"
 #include "task/candidate.h"
 #include "task/task.h"
 #include "toolchain/toolchain.h"
@@ -45,6 +46,12 @@ struct Bench {
   model::GpuSpec spec;
   std::unique_ptr<Toolchain> toolchain;
   std::unique_ptr<Evaluator> evaluator;
+  /// The emulator in front of a real GPU; null when the device is the emulator, or it is not
+  /// wanted.
+  std::unique_ptr<Device> filter_device;
+  std::unique_ptr<Evaluator> filter;
+
+  [[nodiscard]] search::Workbench MakeWorkbench();
 };
 
 /// nvcc with the user's build cache ($KERNELPRO_CACHE, $XDG_CACHE_HOME/kernelpro or
@@ -54,7 +61,8 @@ struct Bench {
 /// On the heap: the evaluator refers to its neighbours.
 [[nodiscard]] Result<std::unique_ptr<Bench>> OpenBench(const std::filesystem::path& task,
                                                        const std::string& device,
-                                                       std::optional<std::uint64_t> input_seed);
+                                                       std::optional<std::uint64_t> input_seed,
+                                                       bool filter = true);
 
 /// The text of a source file; kInvalidArgument when it is not text.
 [[nodiscard]] Result<std::string> ReadSource(const std::filesystem::path& path);

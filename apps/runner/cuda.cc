@@ -95,6 +95,9 @@ std::string CudaRunner::Start(const char* runtime) {
   code = code != 0 ? code : driver_.cuEventCreate(&end_, 0);
   code = code != 0 ? code : driver_.cuEventCreate(&idle_, 0);
   code = code != 0 ? code : driver_.cuMemAlloc_v2(&scratch_, 256);
+  // Nothing of the L2 is set aside for persisting lines, whatever the driver's default; not every
+  // GPU can.
+  (void)driver_.cuCtxSetLimit(cuda::kLimitPersistingL2, 0);
   if (code != 0) {
     return driver_.Describe(code);
   }

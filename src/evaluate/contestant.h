@@ -19,6 +19,7 @@ struct Masters {
   struct Pair {
     cuda::Memory a, b;
   };
+
   std::map<std::string, Pair> inputs;
   std::uint64_t bytes = 0;
 
@@ -43,8 +44,8 @@ class Contestant {
   /// Writes into set `set` the inputs that `content` stands for, and poison into its outputs.
   [[nodiscard]] Status Fill(std::size_t set, const Masters& masters, std::uint64_t content);
 
-  /// Starts counting into `counts` (device, 2 x u64, zeroed): [0] input elements of `set` that are not
-  /// what Fill wrote, [1] output elements that still hold their poison.
+  /// Starts counting into `counts` (device, 2 x u64, zeroed): [0] input elements of `set` that are
+  /// not what Fill wrote, [1] output elements that still hold their poison.
   [[nodiscard]] Status CountFlaws(std::size_t set, const Masters& masters, std::uint64_t content,
                                   cuda::DevicePointer counts);
 

@@ -43,8 +43,7 @@ class Match {
         stop_(stop) {}
 
   [[nodiscard]] Result<Measurement> Run() {
-    KP_ASSIGN_OR_RETURN(arguments_,
-                        TaskArgsImage(candidate_.task(), candidate_.workload().axes));
+    KP_ASSIGN_OR_RETURN(arguments_, TaskArgsImage(candidate_.task(), candidate_.workload().axes));
     KP_ASSIGN_OR_RETURN(results_, gpu_.Allocate(std::uint64_t{plan_.most_calls} * 2 * 8 +
                                                 candidate_.task().tensors.size() *
                                                     plan_.most_calls * sizeof(cuda::Comparison)));
@@ -120,9 +119,10 @@ class Match {
   [[nodiscard]] Status Accept(Contestant& side, const BatchOutcome& outcome) {
     const auto condemned = JudgeCall(outcome.call);
     if (&side != &candidate_) {
-      return condemned ? Status(Fail(ErrorCode::kToolFailed,
-                                     "the baseline failed while it was timed: " + condemned->reason))
-                       : Ok();
+      return condemned
+                 ? Status(Fail(ErrorCode::kToolFailed,
+                               "the baseline failed while it was timed: " + condemned->reason))
+                 : Ok();
     }
     if (condemned) {
       Condemn(condemned->verdict, condemned->reason);
@@ -159,8 +159,8 @@ class Match {
       if (Over()) {
         return Ok();
       }
-      const double each = std::max(0.5, std::max(outcome.context_us, outcome.wall_us) /
-                                            static_cast<double>(count));
+      const double each =
+          std::max(0.5, std::max(outcome.context_us, outcome.wall_us) / static_cast<double>(count));
       count = static_cast<std::size_t>(
           std::clamp(std::ceil(plan_.window_us / each), 1.0, static_cast<double>(most)));
     }
@@ -264,8 +264,8 @@ class Match {
           candidate_.CountFlaws(i, masters_, contents[i], results_.address() + i * 16));
     }
     std::vector<std::uint64_t> counts(contents.size() * 2);
-    KP_RETURN_IF_ERROR(gpu_.Download(std::as_writable_bytes(std::span(counts)),
-                                     results_.address()));
+    KP_RETURN_IF_ERROR(
+        gpu_.Download(std::as_writable_bytes(std::span(counts)), results_.address()));
     return counts;
   }
 
@@ -296,9 +296,10 @@ class Match {
     }
     KP_ASSIGN_OR_RETURN(const std::string guard, candidate_.BrokenGuard(contents.size()));
     if (!guard.empty()) {
-      Condemn(Verdict::kOutOfBounds,
-              fmt::format("memory in front of or behind tensor '{}' was overwritten by a timed call",
-                          guard));
+      Condemn(
+          Verdict::kOutOfBounds,
+          fmt::format("memory in front of or behind tensor '{}' was overwritten by a timed call",
+                      guard));
     }
     return Ok();
   }
@@ -308,10 +309,11 @@ class Match {
       double sum = 0;
       std::uint64_t finite = 0;
     } total;
+
     KP_RETURN_IF_ERROR(gpu_.Zero(results_.address(), sizeof total));
     gpu_.kernels().SumOfSquares(data, count, dtype, results_.address(), results_.address() + 8);
-    KP_RETURN_IF_ERROR(gpu_.Download(std::as_writable_bytes(std::span(&total, 1)),
-                                     results_.address()));
+    KP_RETURN_IF_ERROR(
+        gpu_.Download(std::as_writable_bytes(std::span(&total, 1)), results_.address()));
     return total.finite == 0 ? 0 : std::sqrt(total.sum / static_cast<double>(total.finite));
   }
 
@@ -332,8 +334,7 @@ class Match {
                                      const std::vector<std::size_t>& chosen, std::size_t t) {
     const Task& task = candidate_.task();
     const TensorSpec& tensor = task.tensors[t];
-    KP_ASSIGN_OR_RETURN(const std::int64_t count,
-                        ElementCount(tensor, candidate_.workload().axes));
+    KP_ASSIGN_OR_RETURN(const std::int64_t count, ElementCount(tensor, candidate_.workload().axes));
     cuda::CompareRule rule;
     rule.dtype = tensor.dtype;
     rule.want_dtype = tensor.dtype;
@@ -355,12 +356,13 @@ class Match {
     KP_RETURN_IF_ERROR(gpu_.Download(std::as_writable_bytes(std::span(found)), results_.address()));
     for (std::size_t j = 0; j < chosen.size(); ++j) {
       if (found[j].failed != 0) {
-        Condemn(Verdict::kWrongResult,
-                fmt::format("timed call {} of {}: {} of {} elements of '{}' differ from what the "
-                            "baseline computes from the same inputs (first: element {}; worst {:.3g} "
-                            "times what is allowed)",
-                            chosen[j], contents.size(), found[j].failed, count, tensor.name,
-                            found[j].first_failed, found[j].worst_ratio));
+        Condemn(
+            Verdict::kWrongResult,
+            fmt::format("timed call {} of {}: {} of {} elements of '{}' differ from what the "
+                        "baseline computes from the same inputs (first: element {}; worst {:.3g} "
+                        "times what is allowed)",
+                        chosen[j], contents.size(), found[j].failed, count, tensor.name,
+                        found[j].first_failed, found[j].worst_ratio));
         break;
       }
     }

@@ -41,11 +41,11 @@ struct Measurement {
   std::optional<Condemnation> condemned;
 };
 
-/// Times `candidate` against `baseline` (A/B/B/A) on one workload. Every call works on buffers of its
-/// own that come to be while the candidate waits: mixes of `masters` that no call has seen before. All
-/// outputs must have been written, all inputs and guard bands be as they were, and the outputs of
-/// calls chosen after the fact must agree with the baseline's for the same inputs. Without a baseline
-/// (null) the candidate runs alone and only "written" is asked of its outputs.
+/// Times `candidate` against `baseline` (A/B/B/A) on one workload. Every call works on buffers of
+/// its own that come to be while the candidate waits: mixes of `masters` that no call has seen
+/// before. All outputs must have been written, all inputs and guard bands be as they were, and the
+/// outputs of calls chosen after the fact must agree with the baseline's for the same inputs.
+/// Without a baseline (null) the candidate runs alone and only "written" is asked of its outputs.
 [[nodiscard]] Result<Measurement> Measure(cuda::Gpu& gpu, Contestant& candidate,
                                           Contestant* baseline, const Masters& masters,
                                           const MeasurePlan& plan, Rng secrets,

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "evaluate/evaluator.h"
+#include "evaluate/gpu_timing.h"
 #include "evaluate/inputs.h"
 #include "evaluate/outcome.h"
 #include "evaluate/reference.h"
@@ -51,7 +52,11 @@ class Referee final : public Evaluator {
         options_(std::move(options)),
         reference_(task_, std::move(library), std::move(program)),
         trials_(task_, reference_, seed),
-        poison_(Rng(seed).Fork(0x706f69736f6eULL)) {}
+        poison_(Rng(seed).Fork(0x706f69736f6eULL)) {
+    if (device_.gpu() != nullptr) {
+      gpu_timing_.emplace(task_, device_, seed);
+    }
+  }
 
   /// Runs the reference once, so that a broken one is found before any candidate is.
   [[nodiscard]] Status Prove() {
@@ -75,7 +80,8 @@ class Referee final : public Evaluator {
     if (build.failure) {
       Condemn(JudgeCompileFailure(*build.failure), &evaluation);
     } else {
-      KP_RETURN_IF_ERROR(Examine(*build.build, stop, &evaluation));
+      KP_RETURN_IF_ERROR(EnsureBaseline(stop));
+      KP_RETURN_IF_ERROR(Examine(*build.build, stop, &evaluation, nullptr));
     }
     evaluation.evaluate_ms =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -89,9 +95,31 @@ class Referee final : public Evaluator {
     evaluation->time_us = 0;
   }
 
+  /// The baseline is judged like any candidate, and what candidates are timed against from then on.
+  [[nodiscard]] Status EnsureBaseline(const std::stop_token& stop) {
+    if (!gpu_timing_ || !options_.baseline || baseline_tried_) {
+      return Ok();
+    }
+    baseline_tried_ = true;
+    Evaluation evaluation;
+    std::unique_ptr<Session> session;
+    KP_RETURN_IF_ERROR(Examine(*options_.baseline, stop, &evaluation, &session));
+    if (evaluation.verdict == Verdict::kOk) {
+      gpu_timing_->SetBaseline(std::move(session));
+    } else {
+      baseline_flaw_ = fmt::format("no speedup: the baseline is {} ({})", Name(evaluation.verdict),
+                                   evaluation.reason);
+    }
+    return Ok();
+  }
+
+  /// With `kept` the session goes there when the candidate is ok.
   [[nodiscard]] Status Examine(const Build& build, const std::stop_token& stop,
-                               Evaluation* evaluation) {
+                               Evaluation* evaluation, std::unique_ptr<Session>* kept) {
     SessionRequest request;
+    if (gpu_timing_) {
+      KP_ASSIGN_OR_RETURN(request.device_memory_bytes, gpu_timing_->SessionBytes());
+    }
     request.library = build.library;
     for (const auto& [name, figures] : build.kernels) {
       request.kernels[name] = {.registers_per_thread = figures.registers,
@@ -100,19 +128,33 @@ class Referee final : public Evaluator {
                                .spill_store_bytes = figures.spill_store_bytes,
                                .spill_load_bytes = figures.spill_load_bytes};
     }
-    KP_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, device_.Open(request));
+    KP_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, device_.Open(request));
+    evaluation->sandbox = session->sandbox();
     evaluation->verdict = Verdict::kOk;
+    KP_RETURN_IF_ERROR(ExamineSession(*session, stop, evaluation));
+    if (kept != nullptr && evaluation->verdict == Verdict::kOk) {
+      *kept = std::move(session);
+    }
+    return Ok();
+  }
+
+  [[nodiscard]] Status ExamineSession(Session& session, const std::stop_token& stop,
+                                      Evaluation* evaluation) {
     for (std::size_t w = 0; w < task_.workloads.size(); ++w) {
-      if (!IsTimed(task_.workloads[w])) {
-        KP_RETURN_IF_ERROR(Check(w, *session, stop, evaluation));
+      // On a real GPU the timed shapes run whole, so they are checked whole as well.
+      if (!IsTimed(task_.workloads[w]) || gpu_timing_) {
+        KP_RETURN_IF_ERROR(Check(w, session, stop, evaluation));
         if (evaluation->verdict != Verdict::kOk) {
           return Ok();
         }
       }
     }
+    if (gpu_timing_) {
+      return TimeOnGpu(session, stop, evaluation);
+    }
     for (std::size_t w = 0; w < task_.workloads.size(); ++w) {
       if (IsTimed(task_.workloads[w])) {
-        KP_RETURN_IF_ERROR(Time(w, *session, stop, evaluation));
+        KP_RETURN_IF_ERROR(Time(w, session, stop, evaluation));
         if (evaluation->verdict != Verdict::kOk) {
           return Ok();
         }
@@ -130,7 +172,7 @@ class Referee final : public Evaluator {
     WorkloadCheck check;
     check.workload = workload.name;
     check.hidden = workload.kind == Workload::Kind::kHidden;
-    const std::uint32_t seeds = std::max(1U, options_.seeds_per_workload);
+    const std::uint32_t seeds = IsTimed(workload) ? 1 : std::max(1U, options_.seeds_per_workload);
     for (std::uint32_t call = 0; call <= seeds; ++call) {
       const bool repeat = call == seeds;
       KP_ASSIGN_OR_RETURN(const Trial* trial, trials_.Get(w, repeat ? seeds - 1 : call, stop));
@@ -173,13 +215,8 @@ class Referee final : public Evaluator {
     time.weight = workload.weight;
     time.time_us = ruling.outcome.device_us;
     KP_ASSIGN_OR_RETURN(time.floor_us, Floor(workload));
-    if (!ruling.condemned && !(time.time_us >= kPossibleShareOfFloor * time.floor_us)) {
-      ruling.condemned = Condemnation{
-          Verdict::kImpossibleTime,
-          fmt::format(
-              "{:.3g} us on workload '{}' is below the floor of {:.3g} us that its bytes and "
-              "flops need on this device",
-              time.time_us, workload.name, time.floor_us)};
+    if (!ruling.condemned) {
+      ruling.condemned = JudgeTime(time);
     }
     time.launches = std::move(ruling.outcome.launches);
     evaluation->times.push_back(std::move(time));
@@ -189,6 +226,33 @@ class Referee final : public Evaluator {
     }
     evaluation->time_us += workload.weight * evaluation->times.back().time_us;
     return run.Release();
+  }
+
+  [[nodiscard]] Status TimeOnGpu(Session& session, const std::stop_token& stop,
+                                 Evaluation* evaluation) {
+    KP_RETURN_IF_ERROR(gpu_timing_->Time(session, stop, evaluation));
+    if (!baseline_flaw_.empty()) {
+      evaluation->notes.push_back(baseline_flaw_);
+    }
+    for (WorkloadTime& time : evaluation->times) {
+      const auto workload = std::ranges::find(task_.workloads, time.workload, &Workload::name);
+      KP_ASSIGN_OR_RETURN(time.floor_us, Floor(*workload));
+      if (auto condemned = JudgeTime(time)) {
+        Condemn(std::move(*condemned), evaluation);
+      }
+    }
+    return Ok();
+  }
+
+  [[nodiscard]] static std::optional<Condemnation> JudgeTime(const WorkloadTime& time) {
+    if (time.time_us >= kPossibleShareOfFloor * time.floor_us) {
+      return std::nullopt;
+    }
+    return Condemnation{
+        Verdict::kImpossibleTime,
+        fmt::format("{:.3g} us on workload '{}' is below the floor of {:.3g} us that its bytes and "
+                    "flops need on this device",
+                    time.time_us, time.workload, time.floor_us)};
   }
 
   /// A timed call on the emulator executes a sample of the blocks. What they wrote must be right,
@@ -242,6 +306,9 @@ class Referee final : public Evaluator {
   Reference reference_;
   Trials trials_;
   Rng poison_;
+  std::optional<GpuTiming> gpu_timing_;  ///< on a real GPU
+  bool baseline_tried_ = false;
+  std::string baseline_flaw_;
 };
 
 Result<std::filesystem::path> ReferenceLibrary(const Task& task,

@@ -52,23 +52,26 @@ std::optional<std::string> WhyNotBelieved(std::span<const Window> rows,
     }
     if (const Window* w = MostBreak(windows, Escapes)) {
       return fmt::format(
-          "work went on after the last event on the candidate's stream: {:.1f} us to the event, {:.1f} "
+          "work went on after the last event on the candidate's stream: {:.1f} us to the event, "
+          "{:.1f} "
           "us until the GPU was idle ({} calls); a side stream must be joined",
           w->stream_us, w->context_us, w->calls);
     }
     if (const Window* w = MostBreak(windows, ClocksDisagree)) {
-      return fmt::format("event time and the referee's clock disagree: {:.1f} us against {:.1f} us "
-                         "over {} calls",
-                         w->stream_us, w->wall_us, w->calls);
+      return fmt::format(
+          "event time and the referee's clock disagree: {:.1f} us against {:.1f} us "
+          "over {} calls",
+          w->stream_us, w->wall_us, w->calls);
     }
   }
   if (!rows.empty() && !singles.empty()) {
     const double row = MedianPerCall(rows);
     const double single = MedianPerCall(singles);
     if (single > 1.5 * row + kClockSlackUs) {
-      return fmt::format("a call that is waited for takes {:.1f} us, one in a row {:.1f} us: work is "
-                         "put off or shared between calls",
-                         single, row);
+      return fmt::format(
+          "a call that is waited for takes {:.1f} us, one in a row {:.1f} us: work is "
+          "put off or shared between calls",
+          single, row);
     }
   }
   return std::nullopt;

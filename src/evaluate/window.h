@@ -9,8 +9,8 @@
 /// What the clocks around a row of calls say about the candidate. Pure.
 namespace kernelpro {
 
-/// One row of calls under three clocks, microseconds in all. The first two are read in the untrusted
-/// process, the third is the referee's own.
+/// One row of calls under three clocks, microseconds in all. The first two are read in the
+/// untrusted process, the third is the referee's own.
 struct Window {
   std::uint32_t calls = 0;
   double stream_us = 0;   ///< events around the calls, on the stream that they were given
@@ -18,7 +18,8 @@ struct Window {
   double wall_us = 0;
 };
 
-/// Clocks of an honest row differ by what waking up costs: about 10 us on an H200 (docs/measurements).
+/// Clocks of an honest row differ by what waking up costs: about 10 us on an H200
+/// (docs/measurements).
 inline constexpr double kClockSlackUs = 30;
 /// Share of the window by which event time and the referee's clock may differ.
 inline constexpr double kClockShare = 0.02;

@@ -63,6 +63,23 @@ Json DiagnosisJson(const Diagnosis& diagnosis) {
   return json;
 }
 
+Json EvaluationReport(const Evaluation& e, double seed_us, const DeviceInfo& device) {
+  Json json = search::EvaluationJson(e);
+  const bool ok = e.verdict == Verdict::kOk;
+  if (ok && json["figures_us"].is_null()) {
+    json["time_us"] = {{"median", e.time_us}, {"low", nullptr},  {"high", nullptr},
+                       {"cold", nullptr},     {"warm", nullptr}, {"host", nullptr}};
+    json["speedup"] = seed_us > 0 ? Json({{"ratio", seed_us / e.time_us}}) : Json(nullptr);
+    json["baseline_us"] = seed_us > 0 ? Json({{"median", seed_us}}) : Json(nullptr);
+  } else if (ok) {
+    json["time_us"] = json["figures_us"];
+  }
+  json.erase("figures_us");
+  json["device"] = device.id;
+  json["gpu"] = device.title;
+  return json;
+}
+
 Json SearchJson(const search::SearchResult& result, const std::string& task,
                 const DeviceInfo& device) {
   Json verdicts = Json::object();

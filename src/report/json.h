@@ -24,6 +24,10 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json KernelsJson(const Profile& profile);
 /// search::DiagnosisJson with the text of each finding.
 [[nodiscard]] Json DiagnosisJson(const Diagnosis& diagnosis);
+/// search::EvaluationJson as `kernelpro evaluate --json` prints it: time_us is {median, low, high,
+/// cold, warm, host} (null where the device does not give it), speedup the ratio to the seed.
+[[nodiscard]] Json EvaluationReport(const Evaluation& evaluation, double seed_us,
+                                    const DeviceInfo& device);
 /// {task, device, evaluations, verdicts, seed, best, stopped_by}
 [[nodiscard]] Json SearchJson(const search::SearchResult& result, const std::string& task,
                               const DeviceInfo& device);

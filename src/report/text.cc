@@ -83,6 +83,42 @@ std::string DiagnosisText(const Diagnosis& diagnosis) {
   return text + "\n";
 }
 
+namespace {
+
+/// The figures of a real GPU.
+std::string MeasuredText(const Evaluation& e) {
+  const TimeFigures& f = *e.figures;
+  std::string text = fmt::format(
+      "time     {} measured, cold L2 (95 %: {} to {}; {} samples, {} calls); warm L2 {}; host "
+      "clock "
+      "{}\n",
+      FormatTime(f.median_us), FormatTime(f.low_us), FormatTime(f.high_us), f.samples, f.calls,
+      FormatTime(f.warm_us), FormatTime(f.host_us));
+  if (e.speedup && e.baseline) {
+    text += fmt::format(
+        "speedup over the seed: {:.3f}x measured (95 %: {:.3f} to {:.3f}; seed {})\n",
+        e.speedup->ratio, e.speedup->low, e.speedup->high, FormatTime(e.baseline->median_us));
+  }
+  if (e.modelled_us) {
+    text += fmt::format("the emulator had modelled {}\n", FormatTime(*e.modelled_us));
+  }
+  if (e.clocks) {
+    text +=
+        fmt::format("clocks   SM {:.0f} to {:.0f} MHz, {:.0f} C, {:.0f} W", e.clocks->sm_mhz_low,
+                    e.clocks->sm_mhz_high, e.clocks->temperature_c, e.clocks->power_w);
+    for (const std::string& reason : e.clocks->throttle_reasons) {
+      text += "; " + reason;
+    }
+    for (const std::string& other : e.clocks->foreign_processes) {
+      text += "; also on this GPU: " + other;
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string EvaluationText(const Evaluation& e, double seed_us) {
   std::string text = fmt::format("{}", Name(e.verdict));
   if (!e.reason.empty()) {
@@ -101,9 +137,19 @@ std::string EvaluationText(const Evaluation& e, double seed_us) {
     text += fmt::format("timed    {:<12} {} {} (floor {})\n", t.workload, FormatTime(t.time_us),
                         Name(e.time_provenance), FormatTime(t.floor_us));
   }
-  if (e.verdict == Verdict::kOk && seed_us > 0) {
+  if (e.figures && e.verdict == Verdict::kOk) {
+    text += MeasuredText(e);
+  } else if (e.verdict == Verdict::kOk && seed_us > 0) {
     text += fmt::format("speedup over the seed: {:.2f}x ({})\n", seed_us / e.time_us,
                         Name(e.time_provenance));
+  }
+  for (const SandboxMeasure& m : e.sandbox) {
+    if (!m.on) {
+      text += fmt::format("sandbox  {} is off: {}\n", m.name, m.detail);
+    }
+  }
+  for (const std::string& note : e.notes) {
+    text += "note     " + Printable(note, 2000) + '\n';
   }
   return text;
 }

@@ -9,6 +9,57 @@ std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+namespace {
+
+Json FiguresJson(const std::optional<TimeFigures>& figures) {
+  if (!figures) {
+    return nullptr;
+  }
+  const TimeFigures& f = *figures;
+  return {{"median", f.median_us},
+          {"low", f.low_us},
+          {"high", f.high_us},
+          {"spread", f.spread},
+          {"cold", f.cold_us},
+          {"warm", f.warm_us > 0 ? Json(f.warm_us) : Json(nullptr)},
+          {"host", f.host_us > 0 ? Json(f.host_us) : Json(nullptr)},
+          {"samples", f.samples},
+          {"calls", f.calls},
+          {"discarded", f.discarded}};
+}
+
+/// What only a real GPU gives.
+void AddMeasured(const Evaluation& e, Json* json) {
+  Json& j = *json;
+  j["figures_us"] = FiguresJson(e.figures);
+  j["baseline_us"] = FiguresJson(e.baseline);
+  j["speedup"] =
+      e.speedup
+          ? Json({{"ratio", e.speedup->ratio}, {"low", e.speedup->low}, {"high", e.speedup->high}})
+          : Json(nullptr);
+  j["modelled_us"] = e.modelled_us ? Json(*e.modelled_us) : Json(nullptr);
+  if (e.clocks) {
+    const ClockRecord& c = *e.clocks;
+    j["clocks"] = {{"sm_mhz_low", c.sm_mhz_low},
+                   {"sm_mhz_high", c.sm_mhz_high},
+                   {"memory_mhz", c.memory_mhz},
+                   {"temperature_c", c.temperature_c},
+                   {"power_w", c.power_w},
+                   {"throttle_reasons", c.throttle_reasons},
+                   {"foreign_processes", c.foreign_processes}};
+  } else {
+    j["clocks"] = nullptr;
+  }
+  Json sandbox = Json::array();
+  for (const SandboxMeasure& m : e.sandbox) {
+    sandbox.push_back({{"name", m.name}, {"on", m.on}, {"detail", m.detail}});
+  }
+  j["sandbox"] = std::move(sandbox);
+  j["notes"] = e.notes;
+}
+
+}  // namespace
+
 Json EvaluationJson(const Evaluation& e) {
   Json checks = Json::array();
   for (const WorkloadCheck& check : e.checks) {
@@ -37,13 +88,16 @@ Json EvaluationJson(const Evaluation& e) {
   for (const simt::Fault& f : e.faults) {
     faults.push_back(f.message);
   }
-  return {{"verdict", Name(e.verdict)},
-          {"reason", e.reason},
-          {"time_us", e.verdict == Verdict::kOk ? Json(e.time_us) : Json(nullptr)},
-          {"provenance", Name(e.time_provenance)},
-          {"checks", std::move(checks)},
-          {"times", std::move(times)},
-          {"faults", std::move(faults)}};
+  Json json = {{"verdict", Name(e.verdict)},
+               {"reason", e.reason},
+               {"time_us", e.verdict == Verdict::kOk ? Json(e.time_us) : Json(nullptr)},
+               {"provenance", Name(e.time_provenance)},
+               {"evaluate_ms", e.evaluate_ms},
+               {"checks", std::move(checks)},
+               {"times", std::move(times)},
+               {"faults", std::move(faults)}};
+  AddMeasured(e, &json);
+  return json;
 }
 
 Json DiagnosisJson(const Diagnosis& diagnosis) {

@@ -50,20 +50,59 @@ BuildRequest MakeBuildRequest(const Task& task, const Candidate& candidate,
   return request;
 }
 
+namespace {
+
+/// Verdicts of the emulator that say nothing about the candidate on a real GPU.
+bool LetsPass(Verdict verdict) {
+  return verdict == Verdict::kOk || verdict == Verdict::kUnsupported ||
+         verdict == Verdict::kInfrastructureError || verdict == Verdict::kImpossibleTime;
+}
+
+}  // namespace
+
 Result<Assessment> Workbench::Assess(const Candidate& candidate, const std::stop_token& stop) {
+  device_.Prepare();
   KP_ASSIGN_OR_RETURN(const BuildOutcome build,
                       toolchain_.Compile(MakeBuildRequest(task_, candidate, device_.info()), stop));
   Assessment assessment;
+  Evaluation emulated;
+  if (filter_ && build.build) {
+    KP_ASSIGN_OR_RETURN(emulated, filter_->evaluator.Evaluate(build, stop));
+    if (!LetsPass(emulated.verdict)) {
+      emulated.notes.emplace_back("found by the emulator; the GPU was not asked");
+      assessment.evaluation = std::move(emulated);
+      return assessment;
+    }
+  }
   KP_ASSIGN_OR_RETURN(assessment.evaluation, evaluator_.Evaluate(build, stop));
-  if (assessment.evaluation.verdict != Verdict::kOk) {
+  Evaluation& evaluation = assessment.evaluation;
+  if (filter_ && build.build) {
+    if (emulated.verdict == Verdict::kOk) {
+      evaluation.modelled_us = emulated.time_us;
+    } else {
+      evaluation.notes.push_back("the emulator in front of the GPU could not judge it: " +
+                                 emulated.reason);
+    }
+  }
+  if (evaluation.verdict != Verdict::kOk) {
     return assessment;
   }
-  const WorkloadTime& dominant = Dominant(assessment.evaluation);
-  KP_ASSIGN_OR_RETURN(const TaskNeeds needs, Needs(task_, AxesOf(task_, dominant.workload)));
-  assessment.profile = FromEmulation(dominant.launches, device_.info(), spec_, needs);
-  assessment.diagnosis = Diagnose(assessment.profile, device_.info().hardware);
-  assessment.feedback = FeedbackText(assessment.diagnosis, assessment.profile);
+  if (device_.info().emulated) {
+    KP_RETURN_IF_ERROR(Explain(evaluation, device_.info(), &assessment));
+  } else if (emulated.verdict == Verdict::kOk && filter_) {
+    KP_RETURN_IF_ERROR(Explain(emulated, filter_->device.info(), &assessment));
+  }
   return assessment;
+}
+
+Status Workbench::Explain(const Evaluation& emulated, const DeviceInfo& emulator,
+                          Assessment* assessment) const {
+  const WorkloadTime& dominant = Dominant(emulated);
+  KP_ASSIGN_OR_RETURN(const TaskNeeds needs, Needs(task_, AxesOf(task_, dominant.workload)));
+  assessment->profile = FromEmulation(dominant.launches, emulator, spec_, needs);
+  assessment->diagnosis = Diagnose(assessment->profile, emulator.hardware);
+  assessment->feedback = FeedbackText(assessment->diagnosis, assessment->profile);
+  return Ok();
 }
 
 }  // namespace kernelpro::search

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "device/device.h"
 #include "emulator/model/model.h"
 #include "evaluate/evaluator.h"
@@ -10,27 +12,40 @@
 
 namespace kernelpro::search {
 
+/// The emulator in front of a real GPU: it rejects what it finds wrong, and its counters make the
+/// profile. It never rejects for a modelled time.
+struct Filter {
+  const Device& device;
+  Evaluator& evaluator;
+};
+
 /// The real Assessor: toolchain, referee, profile, diagnosis. Everything it is given must outlive
 /// it.
 class Workbench final : public Assessor {
  public:
-  Workbench(const Task& task, const Device& device, Toolchain& toolchain, Evaluator& evaluator,
-            model::GpuSpec spec)
+  Workbench(const Task& task, Device& device, Toolchain& toolchain, Evaluator& evaluator,
+            model::GpuSpec spec, std::optional<Filter> filter = std::nullopt)
       : task_(task),
         device_(device),
         toolchain_(toolchain),
         evaluator_(evaluator),
-        spec_(std::move(spec)) {}
+        spec_(std::move(spec)),
+        filter_(filter) {}
 
   [[nodiscard]] Result<Assessment> Assess(const Candidate& candidate,
                                           const std::stop_token& stop) override;
 
  private:
+  /// Profile, diagnosis and feedback from an evaluation of the emulator.
+  [[nodiscard]] Status Explain(const Evaluation& emulated, const DeviceInfo& emulator,
+                               Assessment* assessment) const;
+
   const Task& task_;
-  const Device& device_;
+  Device& device_;
   Toolchain& toolchain_;
   Evaluator& evaluator_;
   model::GpuSpec spec_;
+  std::optional<Filter> filter_;
 };
 
 /// What the compiler is asked for a candidate of a task.

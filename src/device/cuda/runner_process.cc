@@ -122,7 +122,6 @@ Result<std::unique_ptr<RunnerProcess>> RunnerProcess::Start(const RunnerRecipe& 
   spec.environment = std::vector<std::string>{"LC_ALL=C", "CUDA_VISIBLE_DEVICES=" + recipe.gpu_uuid,
                                               "CUDA_MODULE_LOADING=EAGER", "CUDA_CACHE_DISABLE=1"};
   spec.folder = "/";
-  spec.limits.file_bytes = 1;
   spec.fds = {{theirs.get(), protocol::kRefereeFd},
               {page.get(), protocol::kDoorbellFd},
               {output_end.get(), protocol::kOutputFd}};
