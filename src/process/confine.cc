@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "base/text.h"
 #include "process/confine_filter.h"
 #include "process/landlock.h"
 #include "process/seccomp_filter.h"
@@ -101,7 +103,7 @@ struct PreparedConfinement::State {
   int landlock_version = 0;
   int landlock_error = 0;
   landlock::Ruleset rules;
-  int rules_fd = -1;
+  bool rules_ready = false;
   seccomp::Filter filter;
   sock_fprog program{};
 
@@ -135,7 +137,7 @@ struct PreparedConfinement::State {
       allow({"/dev"}, landlock::Access::kDevice);
     }
     landlock_error = done ? 0 : errno;
-    rules_fd = done ? rules.fd() : -1;
+    rules_ready = done;
   }
 
   [[nodiscard]] bool NetworkIsOff(const Outcome& outcome) const {
@@ -150,13 +152,11 @@ PreparedConfinement::PreparedConfinement(const Confinement& wanted)
 PreparedConfinement::~PreparedConfinement() = default;
 
 void PreparedConfinement::MoveDescriptor(int above) {
-  if (state_->rules_fd >= 0) {
-    state_->rules_fd = ::fcntl(state_->rules_fd, F_DUPFD_CLOEXEC, above);
-  }
+  state_->rules.MoveAbove(above);
 }
 
-Outcome PreparedConfinement::Apply() const {
-  const State& s = *state_;
+Outcome PreparedConfinement::Apply() {
+  State& s = *state_;
   Outcome outcome;
   outcome.fill(kSkipped);
   const auto result = [](int returned) { return returned == 0 ? 0 : errno; };
@@ -177,8 +177,10 @@ Outcome PreparedConfinement::Apply() const {
     outcome[kProcesses] = result(::setrlimit(RLIMIT_NPROC, &limit));
   }
   outcome[kNoNewPrivileges] = result(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-  if (s.rules_fd >= 0) {
-    outcome[kLandlock] = landlock::Enforce(s.rules_fd) ? 0 : errno;
+  if (s.rules_ready) {
+    // Only here is it the child's own, not the parent's.
+    const bool done = s.rules.Allow("/proc/self", landlock::Access::kRead) && s.rules.Enforce();
+    outcome[kLandlock] = done ? 0 : errno;
   } else if (s.wanted.files) {
     outcome[kLandlock] = s.landlock_error != 0 ? s.landlock_error : ENOSYS;
   }
@@ -233,6 +235,34 @@ std::vector<ConfinementReport> PreparedConfinement::Report(const Outcome& outcom
                                : "needs a user namespace"});
   }
   return report;
+}
+
+Confinement SystemConfinement() {
+  Confinement confinement;
+  confinement.read_only = {"/usr",
+                           "/lib",
+                           "/lib32",
+                           "/lib64",
+                           "/bin",
+                           "/nix/store",
+                           "/etc/ld.so.cache",
+                           "/etc/ld.so.preload",
+                           "/etc/alternatives",
+                           "/proc/cpuinfo",
+                           "/proc/meminfo",
+                           "/proc/stat",
+                           "/sys/devices/system",
+                           "/dev/urandom"};
+  confinement.devices = {"/dev/null", "/dev/zero"};
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): never set by us
+  const char* const libraries = std::getenv("LD_LIBRARY_PATH");
+  for (const std::string_view entry : Split(libraries == nullptr ? "" : libraries, ':')) {
+    const std::filesystem::path folder(entry);
+    if (folder.is_absolute() && folder.has_relative_path()) {
+      confinement.read_only.push_back(folder);
+    }
+  }
+  return confinement;
 }
 
 std::string Describe(const std::vector<ConfinementReport>& measures) {

@@ -15,7 +15,8 @@ namespace kernelpro {
 /// into other processes or the kernel (ptrace, mount, bpf, keyctl, setsid ...) are refused always.
 struct Confinement {
   /// Files, or folders with all that lies beneath: may be read, and programs there run. A path that
-  /// does not exist is left out. Never name /proc/self: it would be the parent's.
+  /// does not exist is left out. The child's own /proc/self is always in; to name it here would be
+  /// the parent's.
   std::vector<std::filesystem::path> read_only;
   std::vector<std::filesystem::path> read_write;  ///< private folders; nothing there is run
   std::vector<std::filesystem::path> devices;     ///< device files that are read, written, driven
@@ -30,6 +31,10 @@ struct Confinement {
   /// Files and network must be confined as asked, else the child is not started.
   bool required = false;
 };
+
+/// What every program needs: the system's programs and libraries (also those of $LD_LIBRARY_PATH),
+/// facts about the processor, /dev/null. No home folder, no /tmp, no settings in /etc.
+[[nodiscard]] Confinement SystemConfinement();
 
 /// One measure and whether it was on when the child's program started.
 struct ConfinementReport {
@@ -67,7 +72,7 @@ class PreparedConfinement {
   /// Moves the descriptor that it holds out of the way of numbers below `above`. In the child.
   void MoveDescriptor(int above);
   /// In the child, after everything that needs more than it allows. Async-signal-safe.
-  [[nodiscard]] Outcome Apply() const;
+  [[nodiscard]] Outcome Apply();
   /// Whether the program may start: false when something required is missing. Async-signal-safe.
   [[nodiscard]] bool Suffices(const Outcome& outcome) const;
   /// In the parent.

@@ -249,6 +249,9 @@ std::string DescribeEnd(const ProcessResult& result, const ProcessLimits& limits
     case ProcessResult::End::kExited:
       return fmt::format("exited with {}", result.exit_code);
     case ProcessResult::End::kSignaled: {
+      if (result.signal == SIGXCPU && limits.cpu_seconds != 0) {
+        return fmt::format("used more than its limit of {} s of CPU time", limits.cpu_seconds);
+      }
       const char* name = ::sigabbrev_np(result.signal);
       return fmt::format("was killed by signal {} ({}{})", result.signal,
                          name == nullptr ? "" : "SIG", name == nullptr ? "unknown" : name);

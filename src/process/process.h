@@ -20,7 +20,7 @@ namespace kernelpro {
 struct ProcessLimits {
   std::chrono::milliseconds wall{0};      ///< the whole process group is killed after this
   std::uint64_t address_space_bytes = 0;  ///< RLIMIT_AS
-  std::uint64_t cpu_seconds = 0;          ///< RLIMIT_CPU
+  std::uint64_t cpu_seconds = 0;          ///< RLIMIT_CPU, each process: SIGXCPU, later SIGKILL
   std::uint64_t file_bytes = 0;           ///< RLIMIT_FSIZE: the largest file it may write
   std::uint64_t open_files = 0;           ///< RLIMIT_NOFILE
   std::uint64_t output_bytes =

@@ -105,6 +105,15 @@ void SetLimit(__rlimit_resource which, std::uint64_t value) {
   }
 }
 
+/// SIGXCPU at the limit says what happened; SIGKILL comes when that is ignored.
+void SetCpuLimit(std::uint64_t seconds) {
+  constexpr std::uint64_t kToEnd = 5;
+  if (seconds != 0) {
+    const rlimit limit{seconds, seconds + kToEnd};
+    ::setrlimit(RLIMIT_CPU, &limit);
+  }
+}
+
 [[noreturn]] void FailInChild(const Prepared& prepared) {
   const int error = errno;
   [[maybe_unused]] const ssize_t n = ::write(prepared.error_pipe, &error, sizeof error);
@@ -162,7 +171,7 @@ void Confine(const Prepared& prepared, pid_t parent) {
   }
   ArrangeDescriptors(prepared);
   SetLimit(RLIMIT_AS, prepared.limits.address_space_bytes);
-  SetLimit(RLIMIT_CPU, prepared.limits.cpu_seconds);
+  SetCpuLimit(prepared.limits.cpu_seconds);
   SetLimit(RLIMIT_FSIZE, prepared.limits.file_bytes);
   SetLimit(RLIMIT_NOFILE, prepared.limits.open_files);
   const rlimit no_core{0, 0};
