@@ -17,6 +17,15 @@ if(KP_SANITIZE)
   target_link_options(kp_options INTERFACE -fsanitize=${KP_SANITIZE})
 endif()
 
+# Programs that take their shared libraries from ../lib first, where a portable bundle
+# (scripts/bundle.sh) has them. DT_RPATH and not DT_RUNPATH: it also holds for the libraries'
+# own libraries. Never for the runner and the reference: what they load was built by the user's
+# compiler and needs the system's C++ library.
+function(kp_portable target)
+  set_target_properties(${target} PROPERTIES BUILD_RPATH "$ORIGIN/../lib")
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+endfunction()
+
 # kp_module(NAME base LAYER 0 SOURCES a.cc DEPS kp_x fmt::fmt TESTS a_test.cc TEST_DEPS ... LABELS unit)
 function(kp_module)
   cmake_parse_arguments(M "" "NAME;LAYER;TEST_TIMEOUT" "SOURCES;DEPS;TESTS;TEST_DEPS;LABELS" ${ARGN})

@@ -45,6 +45,14 @@ Check CheckCompiles() {
   return {"compile a kernel", ok, true, ok ? "works" : built->failure->log.substr(0, 400)};
 }
 
+Check CheckSandbox(const std::vector<ConfinementReport>& measures) {
+  bool whole = !measures.empty();
+  for (const ConfinementReport& measure : measures) {
+    whole = whole && (measure.on || measure.name == "process limit");
+  }
+  return {"sandbox", whole, false, measures.empty() ? "nothing could be run" : Describe(measures)};
+}
+
 Check CheckDevice(const char* choice, bool needed) {
   const auto device = OpenDevice(choice);
   return {fmt::format("device {}", choice), device.ok(), needed,
@@ -61,8 +69,10 @@ Check CheckProgram(const char* name) {
 }  // namespace
 
 int Doctor(const PlainOptions& options) {
+  const std::vector<ConfinementReport> measures = CompilerSandbox();
   const std::vector<Check> checks = {CheckToolchain(),
                                      CheckCompiles(),
+                                     CheckSandbox(measures),
                                      CheckDevice("emulator", true),
                                      CheckDevice("cuda", false),
                                      CheckProgram("kernelpro-runner"),
@@ -86,7 +96,13 @@ int Doctor(const PlainOptions& options) {
     }
   }
   if (options.json) {
-    fmt::print("{}\n", search::Dump({{"healthy", healthy}, {"checks", std::move(json)}}));
+    report::Json sandbox = report::Json::array();
+    for (const ConfinementReport& measure : measures) {
+      sandbox.push_back({{"name", measure.name}, {"on", measure.on}, {"detail", measure.detail}});
+    }
+    fmt::print("{}\n", search::Dump({{"healthy", healthy},
+                                     {"checks", std::move(json)},
+                                     {"sandbox", std::move(sandbox)}}));
   }
   return healthy ? 0 : 3;
 }

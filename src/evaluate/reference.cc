@@ -138,6 +138,11 @@ Result<TensorDoubles> Reference::Run(const AxisValues& axes, const TensorBytes& 
   spec.argv = {program_.string(), library_.string()};
   spec.fds = {{block.fd(), 3}};
   spec.limits.wall = std::chrono::minutes(2);
+  spec.confinement = SystemConfinement();
+  for (const std::filesystem::path& file :
+       {program_, library_, program_.parent_path() / "../lib"}) {
+    spec.confinement->read_only.push_back(file);
+  }
   KP_ASSIGN_OR_RETURN(const ProcessResult ran, RunProcess(spec, stop));
   if (!ran.Succeeded()) {
     return Fail(

@@ -136,11 +136,13 @@ bool Ruleset::AllowDescriptor(int fd, Access access) {
 }
 
 bool Ruleset::Enforce() const {
-  return landlock::Enforce(fd_);
+  return ::syscall(kRestrictSelf, fd_, 0U) == 0;
 }
 
-bool Enforce(int ruleset_fd) {
-  return ::syscall(kRestrictSelf, ruleset_fd, 0U) == 0;
+void Ruleset::MoveAbove(int least) {
+  if (fd_ >= 0) {
+    fd_ = ::fcntl(fd_, F_DUPFD_CLOEXEC, least);
+  }
 }
 
 }  // namespace kernelpro::landlock

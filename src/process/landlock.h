@@ -41,14 +41,12 @@ class Ruleset {
   /// Needs PR_SET_NO_NEW_PRIVS before. False with errno.
   [[nodiscard]] bool Enforce() const;
 
-  [[nodiscard]] int fd() const { return fd_; }
+  /// Gives its descriptor a number of at least `least`. The old one is left to exec.
+  void MoveAbove(int least);
 
  private:
   int fd_ = -1;
   std::uint64_t handled_ = 0;
 };
-
-/// Enforce() for a child that has only the descriptor's number.
-[[nodiscard]] bool Enforce(int ruleset_fd);
 
 }  // namespace kernelpro::landlock

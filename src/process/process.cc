@@ -40,6 +40,11 @@ milliseconds Since(steady_clock::time_point start) {
   return std::chrono::duration_cast<milliseconds>(steady_clock::now() - start);
 }
 
+milliseconds Length(const timeval& time) {
+  return std::chrono::duration_cast<milliseconds>(std::chrono::seconds(time.tv_sec) +
+                                                  std::chrono::microseconds(time.tv_usec));
+}
+
 }  // namespace
 
 struct Child::State {
@@ -90,6 +95,7 @@ struct Child::State {
     }
     reaped = true;
     result.elapsed = Since(start);
+    result.cpu = Length(usage.ru_utime) + Length(usage.ru_stime);
     result.peak_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024U;
     if (WIFSIGNALED(status)) {
       result.end = ProcessResult::End::kSignaled;
@@ -161,10 +167,11 @@ struct Child::State {
 Result<Child> Child::Start(const ProcessSpec& spec) {
   // A child that closes its input early must not kill us.
   ::signal(SIGPIPE, SIG_IGN);
-  KP_ASSIGN_OR_RETURN(const SpawnedChild spawned, Spawn(spec));
+  KP_ASSIGN_OR_RETURN(SpawnedChild spawned, Spawn(spec));
   auto* state = new State;  // NOLINT(cppcoreguidelines-owning-memory): owned by Child
-  state->child = spawned;
+  state->child = std::move(spawned);
   state->limits = spec.limits;
+  state->result.confinement = state->child.confinement;
   state->input = spec.input;
   return Child(state);
 }
@@ -182,6 +189,10 @@ Child::~Child() {
 
 pid_t Child::pid() const {
   return state_->child.pid;
+}
+
+const std::vector<ConfinementReport>& Child::confinement() const {
+  return state_->child.confinement;
 }
 
 void Child::Kill() {
@@ -238,6 +249,9 @@ std::string DescribeEnd(const ProcessResult& result, const ProcessLimits& limits
     case ProcessResult::End::kExited:
       return fmt::format("exited with {}", result.exit_code);
     case ProcessResult::End::kSignaled: {
+      if (result.signal == SIGXCPU && limits.cpu_seconds != 0) {
+        return fmt::format("used more than its limit of {} s of CPU time", limits.cpu_seconds);
+      }
       const char* name = ::sigabbrev_np(result.signal);
       return fmt::format("was killed by signal {} ({}{})", result.signal,
                          name == nullptr ? "" : "SIG", name == nullptr ? "unknown" : name);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "process/confine.h"
 
 namespace kernelpro {
 
@@ -19,7 +20,7 @@ namespace kernelpro {
 struct ProcessLimits {
   std::chrono::milliseconds wall{0};      ///< the whole process group is killed after this
   std::uint64_t address_space_bytes = 0;  ///< RLIMIT_AS
-  std::uint64_t cpu_seconds = 0;          ///< RLIMIT_CPU
+  std::uint64_t cpu_seconds = 0;          ///< RLIMIT_CPU, each process: SIGXCPU, later SIGKILL
   std::uint64_t file_bytes = 0;           ///< RLIMIT_FSIZE: the largest file it may write
   std::uint64_t open_files = 0;           ///< RLIMIT_NOFILE
   std::uint64_t output_bytes =
@@ -40,6 +41,7 @@ struct ProcessSpec {
   std::string input;             ///< given on standard input, then end of file
   std::vector<InheritedFd> fds;  ///< every other descriptor above 2 is closed in the child
   ProcessLimits limits;
+  std::optional<Confinement> confinement;  ///< unset: the child may do what its owner may
 };
 
 struct ProcessResult {
@@ -51,7 +53,9 @@ struct ProcessResult {
   std::string err;
   bool output_cut = false;  ///< more than limits.output_bytes was written
   std::chrono::milliseconds elapsed{0};
+  std::chrono::milliseconds cpu{0};  ///< of the child and of all that it waited for
   std::uint64_t peak_rss_bytes = 0;
+  std::vector<ConfinementReport> confinement;  ///< what was on; empty when none was asked for
 
   [[nodiscard]] bool Succeeded() const { return end == End::kExited && exit_code == 0; }
 };
@@ -60,7 +64,8 @@ struct ProcessResult {
 /// the group. Not thread safe; one owner. Standard output and error go to pipes that Wait drains.
 class Child {
  public:
-  /// kNotFound when argv[0] cannot be found or run.
+  /// kNotFound when argv[0] cannot be found or run; kUnavailable when a required confinement is
+  /// not to be had.
   [[nodiscard]] static Result<Child> Start(const ProcessSpec& spec);
   Child(Child&& other) noexcept;
   Child& operator=(Child&& other) noexcept;
@@ -69,6 +74,9 @@ class Child {
   ~Child();
 
   [[nodiscard]] pid_t pid() const;
+
+  /// What was on when its program started; empty when none was asked for.
+  [[nodiscard]] const std::vector<ConfinementReport>& confinement() const;
 
   /// Reads output and waits for the end; at the wall limit or when `stop` is requested the group
   /// is killed. May be called once.

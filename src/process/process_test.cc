@@ -120,6 +120,19 @@ TEST(Process, LimitsHold) {
   EXPECT_TRUE(RunProcess(spec)->Succeeded());
 }
 
+TEST(Process, CpuTimeIsLimitedAndWaitingIsNot) {
+  ProcessSpec spec = Shell("while :; do :; done");
+  spec.limits.cpu_seconds = 1;
+  auto result = RunProcess(spec);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->end, End::kSignaled);
+  EXPECT_EQ(DescribeEnd(*result, spec.limits), "used more than its limit of 1 s of CPU time");
+  EXPECT_GE(result->cpu.count(), 500);
+  ProcessSpec sleeper = Shell("sleep 1.5");
+  sleeper.limits.cpu_seconds = 1;
+  EXPECT_TRUE(RunProcess(sleeper)->Succeeded());
+}
+
 TEST(Process, OnlyNamedDescriptorsReachTheChild) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);  // Inheritable on purpose.

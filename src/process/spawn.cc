@@ -13,11 +13,15 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
+#include "process/confine.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
 
@@ -84,12 +88,29 @@ struct Prepared {
   int error_pipe = -1;
   std::vector<InheritedFd> fds;
   ProcessLimits limits;
+  PreparedConfinement* confinement = nullptr;
+};
+
+/// What the child tells before exec: how its confinement went, when it has one, and an errno when
+/// exec or something before it failed.
+struct Start {
+  std::optional<PreparedConfinement::Outcome> confinement;
+  int error = 0;
 };
 
 void SetLimit(__rlimit_resource which, std::uint64_t value) {
   if (value != 0) {
     const rlimit limit{value, value};
     ::setrlimit(which, &limit);
+  }
+}
+
+/// SIGXCPU at the limit says what happened; SIGKILL comes when that is ignored.
+void SetCpuLimit(std::uint64_t seconds) {
+  constexpr std::uint64_t kToEnd = 5;
+  if (seconds != 0) {
+    const rlimit limit{seconds, seconds + kToEnd};
+    ::setrlimit(RLIMIT_CPU, &limit);
   }
 }
 
@@ -105,6 +126,10 @@ void ArrangeDescriptors(Prepared& prepared) {
   for (InheritedFd& fd : prepared.fds) {
     fd.ours = ::fcntl(fd.ours, F_DUPFD_CLOEXEC, kAbove);
   }
+  prepared.error_pipe = ::fcntl(prepared.error_pipe, F_DUPFD_CLOEXEC, kAbove);
+  if (prepared.confinement != nullptr) {
+    prepared.confinement->MoveDescriptor(kAbove);
+  }
   if (::dup2(prepared.input, 0) < 0 || ::dup2(prepared.out, 1) < 0 || ::dup2(prepared.err, 2) < 0) {
     FailInChild(prepared);
   }
@@ -116,12 +141,25 @@ void ArrangeDescriptors(Prepared& prepared) {
   }
 }
 
-[[noreturn]] void RunChild(Prepared& prepared, pid_t parent) {
-  ::setpgid(0, 0);
+void DieWith(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) {
     ::_exit(127);  // The parent died between fork and prctl.
   }
+}
+
+void Confine(const Prepared& prepared, pid_t parent) {
+  const PreparedConfinement::Outcome outcome = prepared.confinement->Apply();
+  const ssize_t told = ::write(prepared.error_pipe, &outcome, sizeof outcome);
+  if (told != static_cast<ssize_t>(sizeof outcome) || !prepared.confinement->Suffices(outcome)) {
+    ::_exit(127);
+  }
+  DieWith(parent);  // The kernel forgets it when a process changes its credentials.
+}
+
+[[noreturn]] void RunChild(Prepared& prepared, pid_t parent) {
+  ::setpgid(0, 0);
+  DieWith(parent);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGCHLD}) {
     ::signal(signal, SIG_DFL);
   }
@@ -133,11 +171,14 @@ void ArrangeDescriptors(Prepared& prepared) {
   }
   ArrangeDescriptors(prepared);
   SetLimit(RLIMIT_AS, prepared.limits.address_space_bytes);
-  SetLimit(RLIMIT_CPU, prepared.limits.cpu_seconds);
+  SetCpuLimit(prepared.limits.cpu_seconds);
   SetLimit(RLIMIT_FSIZE, prepared.limits.file_bytes);
   SetLimit(RLIMIT_NOFILE, prepared.limits.open_files);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+  if (prepared.confinement != nullptr) {
+    Confine(prepared, parent);
+  }
   ::execve(prepared.argv[0], prepared.argv.data(), prepared.environment.data());
   FailInChild(prepared);
 }
@@ -169,14 +210,46 @@ Result<std::string> ResolveProgram(const std::string& name) {
   return path;
 }
 
-/// 0 when exec happened, else the child's errno.
-int ReadExecError(int fd) {
-  int error = 0;
-  ssize_t n = 0;
-  do {
-    n = ::read(fd, &error, sizeof error);
-  } while (n < 0 && errno == EINTR);
-  return n == static_cast<ssize_t>(sizeof error) ? error : 0;
+/// Ends when the child's program runs or the child has ended.
+Start ReadStart(int fd) {
+  std::array<char, sizeof(PreparedConfinement::Outcome) + sizeof(int)> bytes{};
+  std::size_t size = 0;
+  for (;;) {
+    const ssize_t n = ::read(fd, bytes.data() + size, bytes.size() - size);
+    if (n > 0) {
+      size += static_cast<std::size_t>(n);
+    } else if (n == 0 || errno != EINTR) {
+      break;
+    }
+  }
+  Start start;
+  std::size_t used = 0;
+  if (size >= sizeof(PreparedConfinement::Outcome)) {
+    used = sizeof(PreparedConfinement::Outcome);
+    std::memcpy(&start.confinement.emplace(), bytes.data(), used);
+  }
+  if (size - used >= sizeof(int)) {
+    std::memcpy(&start.error, bytes.data() + used, sizeof(int));
+  }
+  return start;
+}
+
+/// What was on, or why the child did not start.
+Result<std::vector<ConfinementReport>> CheckStart(const ProcessSpec& spec, const Start& start,
+                                                  const PreparedConfinement* confinement) {
+  std::vector<ConfinementReport> report;
+  if (confinement != nullptr && start.confinement) {
+    report = confinement->Report(*start.confinement);
+    if (!confinement->Suffices(*start.confinement)) {
+      return Fail(ErrorCode::kUnavailable, fmt::format("cannot confine '{}' as required: {}",
+                                                       spec.argv[0], Describe(report)));
+    }
+  }
+  if (start.error != 0) {
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("cannot run '{}': {}", spec.argv[0], Reason(start.error)));
+  }
+  return report;
 }
 
 }  // namespace
@@ -215,6 +288,11 @@ Result<SpawnedChild> Spawn(const ProcessSpec& spec) {
   prepared.fds = spec.fds;
   prepared.limits = spec.limits;
 
+  std::optional<PreparedConfinement> confinement;
+  if (spec.confinement) {
+    prepared.confinement = &confinement.emplace(*spec.confinement);
+  }
+
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -227,12 +305,13 @@ Result<SpawnedChild> Spawn(const ProcessSpec& spec) {
   }
   ::setpgid(pid, pid);  // Both sides do it, so that it holds whoever runs first.
   error.CloseWrite();
-  if (const int exec_error = ReadExecError(error.read()); exec_error != 0) {
+  auto report = CheckStart(spec, ReadStart(error.read()), prepared.confinement);
+  if (!report) {
     ::waitpid(pid, nullptr, 0);
-    return Fail(ErrorCode::kNotFound,
-                fmt::format("cannot run '{}': {}", spec.argv[0], Reason(exec_error)));
+    return std::move(report).error();
   }
   SpawnedChild child;
+  child.confinement = std::move(*report);
   child.pid = pid;
   child.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   child.input = spec.input.empty() ? -1 : input.TakeWrite();

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <vector>
+
 #include "base/result.h"
 #include "process/process.h"
 
@@ -15,6 +17,7 @@ struct SpawnedChild {
   int input = -1;  ///< non-blocking; -1 when spec.input is empty (the child reads /dev/null)
   int out = -1;    ///< non-blocking
   int err = -1;    ///< non-blocking
+  std::vector<ConfinementReport> confinement;
 };
 
 /// fork and exec with the spec's limits, descriptors, environment and folder.

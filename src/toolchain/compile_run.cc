@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +17,7 @@
 
 #include "base/text.h"
 #include "process/process.h"
+#include "toolchain/compile_sandbox.h"
 #include "toolchain/diagnostics.h"
 
 namespace kernelpro {
@@ -37,7 +39,9 @@ std::vector<std::string> Environment(const CompileCommand& command) {
     path = command.tools.string() + ":" + path;
   }
   std::vector<std::string> environment = {"PATH=" + path, "LC_ALL=C",
-                                          "TMPDIR=" + command.folder.string()};
+                                          "TMPDIR=" + command.folder.string(),
+                                          // Where g++ is ccache: its folder is out of reach.
+                                          "CCACHE_DISABLE=1"};
   for (const char* kept : {"HOME", "LD_LIBRARY_PATH"}) {
     if (std::string value = FromEnvironment(kept); !value.empty()) {
       environment.push_back(std::string(kept) + "=" + value);
@@ -56,6 +60,14 @@ template <std::size_t kCount>
 bool AnyLineHas(std::string_view log, const std::array<std::string_view, kCount>& pieces) {
   return std::ranges::any_of(
       pieces, [&](std::string_view piece) { return log.find(piece) != std::string_view::npos; });
+}
+
+/// A process of the compiler reached the limit of CPU time (nvcc and g++ word it differently).
+bool RanOutOfTime(const ProcessResult& result, std::string_view log) {
+  constexpr std::array<std::string_view, 3> kTime = {
+      "CPU time limit exceeded", "died due to signal 24", "terminated with signal 24"};
+  return (result.end == ProcessResult::End::kSignaled && result.signal == SIGXCPU) ||
+         AnyLineHas(log, kTime);
 }
 
 Kind KindOf(std::string_view log) {
@@ -92,13 +104,17 @@ CompileFailure Failed(const ProcessResult& result, const CompileRun& run,
   failure.diagnostics = run.diagnostics;
   PutErrorsFirst(&failure.diagnostics);
   const std::string end = DescribeEnd(result, limits);
-  if (result.end == ProcessResult::End::kTimedOut) {
+  const bool too_long = result.end == ProcessResult::End::kTimedOut;
+  if (too_long || RanOutOfTime(result, run.log)) {
     failure.kind = Kind::kTimeout;
-    failure.diagnostics.insert(failure.diagnostics.begin(),
-                               {.severity = Diagnostic::Severity::kError,
-                                .file = "",
-                                .line = 0,
-                                .text = "the compiler " + end});
+    failure.diagnostics.insert(
+        failure.diagnostics.begin(),
+        {.severity = Diagnostic::Severity::kError,
+         .file = "",
+         .line = 0,
+         .text = too_long ? "the compiler " + end
+                          : fmt::format("the compiler used more than its limit of {} s of CPU time",
+                                        limits.cpu_seconds)});
     return failure;
   }
   failure.kind = KindOf(run.log);
@@ -118,8 +134,10 @@ Result<CompileRun> RunCompiler(const CompileCommand& command, const ToolchainLim
   spec.environment = Environment(command);
   spec.folder = command.folder;
   spec.limits.wall = limits.wall;
+  spec.limits.cpu_seconds = static_cast<std::uint64_t>(limits.cpu.count());
   spec.limits.address_space_bytes = limits.memory_bytes;
   spec.limits.file_bytes = kMaxFile;
+  spec.confinement = CompilerConfinement(command.folder, command.readable);
   KP_ASSIGN_OR_RETURN(ProcessResult result, RunProcess(spec, stop));
   if (result.end == ProcessResult::End::kCancelled) {
     return Fail(ErrorCode::kCancelled, "the compilation was stopped");
@@ -129,6 +147,7 @@ Result<CompileRun> RunCompiler(const CompileCommand& command, const ToolchainLim
   EraseAll(&run.log, command.shown.string() + "/");
   EraseAll(&run.log, command.folder.string() + "/");
   run.elapsed = result.elapsed;
+  run.sandbox = std::move(result.confinement);
   if (!result.Succeeded() && run.log.find("No space left on device") != std::string::npos) {
     return Fail(ErrorCode::kIo, fmt::format("the disk of {} is full", command.folder.string()));
   }

@@ -112,4 +112,17 @@ fs::path ToolkitFolder(std::string_view dry_run) {
   return {};
 }
 
+std::string UnreadableInclude(std::string_view log) {
+  constexpr std::string_view kBefore = "fatal error: ";
+  constexpr std::string_view kAfter = ": Permission denied";
+  for (const std::string_view line : Lines(log)) {
+    const std::size_t at = line.find(kBefore);
+    if (at != std::string_view::npos && line.ends_with(kAfter)) {
+      const std::string_view rest = line.substr(at + kBefore.size());
+      return std::string(rest.substr(0, rest.size() - kAfter.size()));
+    }
+  }
+  return {};
+}
+
 }  // namespace kernelpro

@@ -14,6 +14,10 @@ namespace kernelpro {
 [[nodiscard]] std::string ForeignInclude(std::string_view preprocessed,
                                          const std::vector<std::filesystem::path>& roots);
 
+/// The file that the host compiler was not let read ("x.cu:1:10: fatal error: /etc/passwd:
+/// Permission denied"); empty when there was none.
+[[nodiscard]] std::string UnreadableInclude(std::string_view log);
+
 /// Folders between "search starts here" and "End of search list" of `g++ -E -v`.
 [[nodiscard]] std::vector<std::filesystem::path> SearchFolders(std::string_view verbose);
 

@@ -57,5 +57,13 @@ TEST(Includes, ToolkitFolderOfADryRun) {
   EXPECT_EQ(ToolkitFolder("nvcc fatal: no input\n"), "");
 }
 
+TEST(Includes, AFileThatTheCompilerMayNotRead) {
+  EXPECT_EQ(UnreadableInclude("candidate.cu:1:10: fatal error: /etc/passwd: Permission denied\n"
+                              "compilation terminated.\n"),
+            "/etc/passwd");
+  EXPECT_EQ(UnreadableInclude("candidate.cu:1:10: fatal error: x.h: No such file or directory\n"),
+            "");
+}
+
 }  // namespace
 }  // namespace kernelpro

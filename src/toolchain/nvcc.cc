@@ -23,6 +23,7 @@
 #include "process/process.h"
 #include "toolchain/build_cache.h"
 #include "toolchain/compile_run.h"
+#include "toolchain/compile_sandbox.h"
 #include "toolchain/flags.h"
 #include "toolchain/includes.h"
 #include "toolchain/ptxas_figures.h"
@@ -124,12 +125,14 @@ Result<fs::path> FindNvcc() {
 class Nvcc final : public Toolchain {
  public:
   Nvcc(fs::path nvcc, fs::path toolkit, std::string version, std::string host,
-       std::vector<fs::path> roots, BuildCache cache, ToolchainLimits limits)
+       std::vector<fs::path> roots, std::vector<fs::path> readable, BuildCache cache,
+       ToolchainLimits limits)
       : nvcc_(std::move(nvcc)),
         toolkit_(std::move(toolkit)),
         version_(std::move(version)),
         host_(std::move(host)),
         roots_(std::move(roots)),
+        readable_(std::move(readable)),
         cache_(std::move(cache)),
         limits_(limits) {}
 
@@ -239,10 +242,15 @@ class Nvcc final : public Toolchain {
                         RunCompiler({.argv = CommandLine(request, "entry/" + stem + ".so"),
                                      .folder = work,
                                      .shown = published,
-                                     .tools = nvcc_.parent_path()},
+                                     .tools = nvcc_.parent_path(),
+                                     .readable = readable_},
                                     limits_, stop));
-    KP_ASSIGN_OR_RETURN(const std::string foreign, FindForeignInclude(work, published));
+    KP_ASSIGN_OR_RETURN(std::string foreign, FindForeignInclude(work, published));
+    if (foreign.empty() && run.failure) {
+      foreign = UnreadableInclude(run.log);
+    }
     BuildOutcome outcome;
+    outcome.sandbox = std::move(run.sandbox);
     if (!foreign.empty()) {
       // What was printed may quote the file: none of it is passed on.
       outcome.failure =
@@ -311,8 +319,9 @@ class Nvcc final : public Toolchain {
   fs::path nvcc_;
   fs::path toolkit_;
   std::string version_;
-  std::string host_;             ///< version of the host compiler
-  std::vector<fs::path> roots_;  ///< folders that headers may come from
+  std::string host_;                ///< version of the host compiler
+  std::vector<fs::path> roots_;     ///< folders that headers may come from
+  std::vector<fs::path> readable_;  ///< what the compiler reads besides the system's folders
   BuildCache cache_;
   ToolchainLimits limits_;
   std::atomic<std::uint64_t> builds_ = 0;
@@ -346,12 +355,18 @@ Result<std::unique_ptr<Toolchain>> Toolchain::Find(fs::path cache_folder, Toolch
     roots.push_back(folder / "targets");
   }
   const std::size_t named = host->find("gcc version ");
+  std::vector<fs::path> readable = CompilerFiles(nvcc);
+  for (const fs::path& file : CompilerFiles(FindOnPath("g++"))) {
+    readable.push_back(file);
+  }
+  readable.push_back(toolkit);
+  readable.insert(readable.end(), roots.begin(), roots.end());
   std::string host_version =
       named == std::string::npos ? *host : host->substr(named, host->find('\n', named) - named);
   KP_ASSIGN_OR_RETURN(BuildCache cache, BuildCache::Open(cache_folder, limits.cache_bytes));
-  return std::unique_ptr<Toolchain>(
-      std::make_unique<Nvcc>(std::move(nvcc), std::move(toolkit), std::move(version),
-                             std::move(host_version), std::move(roots), std::move(cache), limits));
+  return std::unique_ptr<Toolchain>(std::make_unique<Nvcc>(
+      std::move(nvcc), std::move(toolkit), std::move(version), std::move(host_version),
+      std::move(roots), std::move(readable), std::move(cache), limits));
 }
 
 }  // namespace kernelpro

@@ -14,6 +14,7 @@
 #include "process/process.h"
 #include "toolchain/build_cache.h"
 #include "toolchain/compile_run.h"
+#include "toolchain/compile_sandbox.h"
 #include "toolchain/toolchain.h"
 
 namespace kernelpro {
@@ -46,9 +47,11 @@ Result<BuildOutcome> CompileNew(const ReferenceRequest& request, const std::stri
                       RunCompiler({.argv = CommandLine(compiler, "entry/reference.so"),
                                    .folder = work,
                                    .shown = work,
-                                   .tools = {}},
+                                   .tools = {},
+                                   .readable = CompilerFiles(compiler)},
                                   limits, stop));
   BuildOutcome outcome;
+  outcome.sandbox = std::move(run.sandbox);
   if (run.failure) {
     outcome.failure = std::move(run.failure);
     return outcome;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "process/confine.h"
 
 namespace kernelpro {
 
@@ -58,6 +59,7 @@ struct CompileFailure {
 struct BuildOutcome {
   std::optional<Build> build;
   std::optional<CompileFailure> failure;
+  std::vector<ConfinementReport> sandbox;  ///< what the compiler ran in; empty: nothing was run
 };
 
 struct BuildRequest {
@@ -69,7 +71,9 @@ struct BuildRequest {
 };
 
 struct ToolchainLimits {
-  std::chrono::milliseconds wall{60'000};
+  /// CPU time of each of the compiler's processes: what a source costs, however busy the machine.
+  std::chrono::seconds cpu{60};
+  std::chrono::milliseconds wall{600'000};   ///< of the whole, for a compiler that waits
   std::uint64_t memory_bytes = 6ULL << 30U;  ///< address space of each compiler process
   /// Above this the least recently used entries go, when a Toolchain is made and every 256 builds;
   /// entries used within the last day stay, so the builds of a running search do.
@@ -91,6 +95,9 @@ class Toolchain {
   /// The CUDA toolkit that this nvcc belongs to: the folder that holds include/.
   [[nodiscard]] virtual std::filesystem::path toolkit() const = 0;
 };
+
+/// What a compiler's sandbox consists of on this machine.
+[[nodiscard]] std::vector<ConfinementReport> CompilerSandbox();
 
 /// The trusted side: a task's reference.cc, for the referee to load.
 struct ReferenceRequest {
