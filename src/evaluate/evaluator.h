@@ -24,6 +24,8 @@ struct EvaluatorOptions {
   std::optional<std::uint64_t> seed;
   std::chrono::milliseconds call_limit{20'000};
   std::filesystem::path cache_folder;  ///< where the compiled reference is kept
+  /// cuobjdump or nvdisasm; empty: what a candidate computes with is read from its PTX alone.
+  std::filesystem::path disassembler;
 };
 
 /// The referee: owns seeds, inputs, expected outputs, clock and verdict for one task on one device.

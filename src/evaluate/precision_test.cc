@@ -192,15 +192,14 @@ TEST(PrecisionPtx, InstructionsThatNeedNoCompiler) {
   EXPECT_EQ(of("cvt.rn.f16.f32 %rs1, %f1;\nst.global.b16 [%rd1], %rs1;", DType::kF16), "exact");
 }
 
-constexpr const char *kSass = R"(
+constexpr const char* kSass = R"sass(
 		Function : _Z6matmulPKfS0_Pf
 	.headerflags	@"EF_CUDA_SM90 EF_CUDA_PTX_SM(EF_CUDA_SM90)"
-    /*0000*/ LDC R1,
-                     c[0x0][0x28]; /* 0x00000a00ff017b82 */
-/*0010*/ HFMA2.MMA R5, -RZ, RZ, 0, 5.96e-08;
-/*0020*/ @!P0 HADD2.F32 R4, -RZ, R3.H0_H0;
-/*0030*/ FFMA R7, R4, R5, R7;
-)";
+        /*0000*/                   LDC R1, c[0x0][0x28] ;     /* 0x00000a00ff017b82 */
+        /*0010*/                   HFMA2.MMA R5, -RZ, RZ, 0, 5.96e-08 ;
+        /*0020*/              @!P0 HADD2.F32 R4, -RZ, R3.H0_H0 ;
+        /*0030*/                   FFMA R7, R4, R5, R7 ;
+)sass";
 
 TEST(PrecisionSass, MachineInstructions) {
   const Task task = TaskOf(DType::kF32);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/rng.h"
+#include "evaluate/binary_examination.h"
 #include "evaluate/evaluator.h"
 #include "evaluate/inputs.h"
 #include "evaluate/outcome.h"
@@ -110,6 +111,14 @@ class Referee final : public Evaluator {
 
   [[nodiscard]] Status Examine(const Build& build, const std::stop_token& stop,
                                Evaluation* evaluation) {
+    KP_ASSIGN_OR_RETURN(BinaryFindings found,
+                        ExamineBinary(build, task_, options_.disassembler, stop));
+    evaluation->precision = std::move(found.precision);
+    evaluation->notes = std::move(found.notes);
+    if (found.condemned) {
+      Condemn(std::move(*found.condemned), evaluation);
+      return Ok();
+    }
     SessionRequest request;
     request.library = build.library;
     for (const auto& [name, figures] : build.kernels) {

@@ -97,9 +97,16 @@ std::string EvaluationText(const Evaluation& e, double seed_us) {
           o.worst_ratio);
     }
   }
+  if (!e.precision.name.empty()) {
+    text +=
+        fmt::format("computes in {}: {}\n", e.precision.name, Printable(e.precision.evidence, 500));
+  }
   for (const WorkloadTime& t : e.times) {
     text += fmt::format("timed    {:<12} {} {} (floor {})\n", t.workload, FormatTime(t.time_us),
                         Name(e.time_provenance), FormatTime(t.floor_us));
+  }
+  for (const std::string& note : e.notes) {
+    text += fmt::format("note: {}\n", Printable(note, 500));
   }
   if (e.verdict == Verdict::kOk && seed_us > 0) {
     text += fmt::format("speedup over the seed: {:.2f}x ({})\n", seed_us / e.time_us,

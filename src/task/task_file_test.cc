@@ -193,6 +193,7 @@ TEST(TaskFile, MessagesShowTheLineAndWhatIsAllowed) {
             "dir/task.toml:4: unknown key \"flop\" in the task\n"
             "  4 | flop = \"rows * cols\"\n"
             "  allowed here: name, description, axes, flops, compulsory_bytes, tolerance, policy, "
+            "inputs, "
             "tensors, scalars, workloads");
 }
 
