@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
+#include "base/text.h"
 #include "evaluate/precision.h"
 #include "evaluate/precision_scan.h"
 
@@ -50,25 +52,29 @@ bool IsArithmetic(std::string_view base) {
   return std::ranges::find(kBases, base) != std::end(kBases);
 }
 
+bool IsSpace(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 /// The text without comments and without what stands in quotes.
 std::string WithoutComments(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   std::size_t at = 0;
-  const auto skip_past = [&](std::string_view end) {
+  const auto skip_past = [&](std::string_view end, char left) {
     const std::size_t found = text.find(end, at);
     at = found == text.npos ? text.size() : found + end.size();
-    out += ' ';
+    out += left;
   };
   while (at < text.size()) {
     if (text.substr(at, 2) == "//") {
-      skip_past("\n");
+      skip_past("\n", '\n');
     } else if (text.substr(at, 2) == "/*") {
       at += 2;
-      skip_past("*/");
+      skip_past("*/", ' ');
     } else if (text[at] == '"') {
       ++at;
-      skip_past("\"");
+      skip_past("\"", ' ');
     } else {
       out += text[at++];
     }
@@ -76,18 +82,22 @@ std::string WithoutComments(std::string_view text) {
   return out;
 }
 
-bool IsPrefix(std::string_view word) {
-  return word == ".visible" || word == ".weak" || word == ".extern";
-}
-
-/// Directives that end with their line.
-bool IsLine(std::string_view word) {
-  return word == ".loc" || word == ".file" || word == ".version" || word == ".target" ||
-         word == ".address_size";
-}
-
-bool IsSpace(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+/// Without the directives that end with their line and not with a semicolon.
+std::string WithoutLineDirectives(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const std::string_view line : Lines(text)) {
+    const std::string_view trimmed = Trim(line);
+    const bool ends_here = std::ranges::any_of(
+        std::initializer_list<std::string_view>{".loc", ".file", ".version", ".target",
+                                                ".address_size", ".section"},
+        [trimmed](std::string_view directive) { return trimmed.starts_with(directive); });
+    if (!ends_here) {
+      out += line;
+      out += '\n';
+    }
+  }
+  return out;
 }
 
 class PtxScanner {
@@ -95,24 +105,10 @@ class PtxScanner {
   explicit PtxScanner(const Task& task) : found_(task) {}
 
   ArithmeticUses Scan(std::string_view ptx) {
-    const std::string text = WithoutComments(ptx);
+    const std::string text = WithoutLineDirectives(WithoutComments(ptx));
     const std::string_view all = text;
     for (std::size_t start = 0; start < all.size();) {
-      // Braces open and close blocks, but in `mov.b32 %r1, {%rs1, %rs2};` they are an operand.
-      std::size_t end = start;
-      int vector = 0;
-      bool seen_word = false;
-      for (; end < all.size() && all[end] != ';'; ++end) {
-        if (all[end] == '{' &&
-            (!seen_word || all.substr(start, end - start).find(')') != std::string_view::npos)) {
-          break;
-        }
-        vector += all[end] == '{' ? 1 : 0;
-        if (all[end] == '}' && --vector < 0) {
-          break;
-        }
-        seen_word = seen_word || !IsSpace(all[end]);
-      }
+      const std::size_t end = EndOfStatement(all, start);
       Statement(all.substr(start, end - start));
       start = end + 1;
     }
@@ -120,6 +116,33 @@ class PtxScanner {
   }
 
  private:
+  /// At a semicolon, at the colon of a label, or at a brace that opens or closes a block; those of
+  /// `mov.b32 %r1, {%rs1, %rs2};` are an operand's: something stands in front that is no header.
+  static std::size_t EndOfStatement(std::string_view text, std::size_t start) {
+    int vector = 0;
+    bool empty = true;
+    bool header = false;
+    std::size_t end = start;
+    for (; end < text.size() && text[end] != ';'; ++end) {
+      const char c = text[end];
+      if (c == ':' && end + 1 < text.size() && IsSpace(text[end + 1])) {
+        return end;
+      }
+      if (c == '{') {
+        if (empty || header) {
+          return end;
+        }
+        ++vector;
+      } else if (c == '}' && --vector < 0) {
+        return end;
+      }
+      header = header ||
+               (c == '.' && (text.substr(end, 6) == ".entry" || text.substr(end, 5) == ".func"));
+      empty = empty && IsSpace(c);
+    }
+    return end;
+  }
+
   static std::string_view Word(std::string_view* text) {
     while (!text->empty() && IsSpace(text->front())) {
       text->remove_prefix(1);
@@ -135,10 +158,7 @@ class PtxScanner {
 
   void Statement(std::string_view text) {
     std::string_view word = Word(&text);
-    while (word.ends_with(':') || word.starts_with('@') || IsPrefix(word) || IsLine(word)) {
-      if (IsLine(word)) {
-        text.remove_prefix(std::min(text.size(), text.find('\n')));
-      }
+    while (word.starts_with('@') || word == ".visible" || word == ".weak" || word == ".extern") {
       word = Word(&text);
     }
     if (word == ".entry" || word == ".func") {

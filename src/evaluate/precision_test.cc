@@ -27,40 +27,31 @@ constexpr const char* kSource = R"(#include <cuda_bf16.h>
 #include <mma.h>
 using namespace nvcuda;
 extern "C" cudaError_t kernelpro_run(const void*, cudaStream_t) { return cudaSuccess; }
-#if CASE == 0
 __global__ void Copy(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }
-#elif CASE == 1
 __global__ void Single(const float* x, float* y) {
   const float v = x[threadIdx.x];
   y[threadIdx.x] = __expf(v) / sqrtf(v * v + 1e-5);
 }
-#elif CASE == 2
 __global__ void Double(const double* x, double* y) {
   const double v = x[threadIdx.x];
   y[threadIdx.x] = exp(v) + pow(v, 2.5) + log(v) / sin(v);
 }
-#elif CASE == 3
 __global__ void RoundsInBetween(const float* x, float* y) {
   y[threadIdx.x] = __half2float(__float2half(x[threadIdx.x])) * 2;
 }
-#elif CASE == 4
 __global__ void HalfMath(const __half2* x, __half2* y) {
   y[threadIdx.x] = __hfma2(x[threadIdx.x], x[threadIdx.x], x[threadIdx.x]);
 }
-#elif CASE == 5
 __global__ void HalfStorage(const __half* x, __half* y) {
   y[threadIdx.x] = __float2half(__half2float(x[threadIdx.x]) * 3.1f);
 }
-#elif CASE == 6
 __global__ void HalfStorageRounded(const __half* x, __half* y) {
   const __half h = __float2half(__half2float(x[threadIdx.x]) * 3.1f);
   y[threadIdx.x] = __float2half(__half2float(h) + 1);
 }
-#elif CASE == 7
 __global__ void BrainMath(const __nv_bfloat16* x, __nv_bfloat16* y) {
   y[threadIdx.x] = __hmul(x[threadIdx.x], x[threadIdx.x + 1]);
 }
-#elif CASE == 8
 template <class Frag>
 __device__ void Shorten(Frag& f) {
   for (int i = 0; i < f.num_elements; ++i) f.x[i] = wmma::__float_to_tf32(f.x[i]);
@@ -77,7 +68,6 @@ __global__ void TensorFloat(const float* a, const float* b, float* c) {
   wmma::mma_sync(fc, fa, fb, fc);
   wmma::store_matrix_sync(c, fc, 16, wmma::mem_row_major);
 }
-#elif CASE == 9
 __global__ void HalfTensorCore(const __half* a, const __half* b, float* c) {
   wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> fa;
   wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> fb;
@@ -88,72 +78,68 @@ __global__ void HalfTensorCore(const __half* a, const __half* b, float* c) {
   wmma::mma_sync(fc, fa, fb, fc);
   wmma::store_matrix_sync(c, fc, 16, wmma::mem_row_major);
 }
-#endif
 )";
 
-/// The PTX that nvcc makes of one case, with line information as for every candidate.
+/// The PTX that nvcc makes of each kernel, with line information as for every candidate.
 class PrecisionTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder(TemporaryFolder::Create("kp-precision").value());
+    const TemporaryFolder folder = TemporaryFolder::Create("kp-precision").value();
     ToolchainLimits limits;
     limits.wall = std::chrono::minutes(8);  // The machine may be very busy.
-    auto found = Toolchain::Find(folder_->path(), limits);
-    ASSERT_TRUE(found.ok()) << found.error().message;
-    toolchain_ = found->release();
-  }
-
-  static void TearDownTestSuite() {
-    delete toolchain_;
-    delete folder_;
-  }
-
-  static PrecisionClass Of(int number, DType dtype) {
+    const auto toolchain = Toolchain::Find(folder.path(), limits);
+    ASSERT_TRUE(toolchain.ok()) << toolchain.error().message;
     BuildRequest request;
     request.source = kSource;
-    request.flags = {"-DCASE=" + std::to_string(number)};
-    const auto outcome = toolchain_->Compile(request, {});
-    EXPECT_TRUE(outcome.ok() && outcome->build);
-    return Classify(ReadFile(outcome->build->ptx).value(), "", TaskOf(dtype));
+    const auto outcome = (*toolchain)->Compile(request, {});
+    ASSERT_TRUE(outcome.ok() && outcome->build);
+    ptx_ = ReadFile(outcome->build->ptx).value();
   }
 
-  static TemporaryFolder* folder_;
-  static Toolchain* toolchain_;
+  static PrecisionClass Of(const std::string& kernel, DType dtype) {
+    const std::string mangled = "_Z" + std::to_string(kernel.size()) + kernel + "P";
+    const std::size_t start = ptx_.find(".entry " + mangled);
+    EXPECT_NE(start, std::string::npos) << kernel;
+    return Classify(ptx_.substr(start, ptx_.find(".entry", start + 1) - start), "", TaskOf(dtype));
+  }
+
+  static std::string ptx_;
 };
 
-TemporaryFolder* PrecisionTest::folder_ = nullptr;
-Toolchain* PrecisionTest::toolchain_ = nullptr;
+std::string PrecisionTest::ptx_;
 
 TEST_F(PrecisionTest, CopySingleAndDouble) {
-  EXPECT_EQ(Of(0, DType::kF32).name, "exact");
-  const PrecisionClass single = Of(1, DType::kF32);
+  EXPECT_EQ(Of("Copy", DType::kF32).name, "exact");
+  const PrecisionClass single = Of("Single", DType::kF32);
   EXPECT_EQ(single.name, "fp32") << "a double constant in between is no narrowing";
   EXPECT_THAT(single.evidence, HasSubstr("in Single"));
   EXPECT_THAT(single.evidence, HasSubstr("approximate: ex2.approx"));
-  EXPECT_EQ(Of(2, DType::kF64).name, "fp64") << "the library's comparisons in f32 do not count";
+  EXPECT_EQ(Of("Double", DType::kF64).name, "fp64")
+      << "the library's comparisons in f32 do not count";
 }
 
 TEST_F(PrecisionTest, RoundingToHalfInBetween) {
-  const PrecisionClass rounded = Of(3, DType::kF32);
+  const PrecisionClass rounded = Of("RoundsInBetween", DType::kF32);
   EXPECT_EQ(rounded.name, "fp16");
   EXPECT_THAT(rounded.evidence, HasSubstr("RoundsInBetween: rounds values in between"));
-  EXPECT_EQ(Of(5, DType::kF16).name, "fp32") << "declared inputs and outputs";
-  EXPECT_EQ(Of(6, DType::kF16).name, "fp16");
-  EXPECT_EQ(Of(5, DType::kF32).name, "fp16") << "the same kernel where nothing is half";
+  EXPECT_EQ(Of("HalfStorage", DType::kF16).name, "fp32") << "declared inputs and outputs";
+  EXPECT_EQ(Of("HalfStorageRounded", DType::kF16).name, "fp16");
+  EXPECT_EQ(Of("HalfStorage", DType::kF32).name, "fp16") << "the same kernel where nothing is half";
 }
 
 TEST_F(PrecisionTest, HalfAndBrainArithmetic) {
-  EXPECT_EQ(Of(4, DType::kF16).name, "fp16");
-  EXPECT_EQ(Of(7, DType::kBF16).name, "bf16");
+  EXPECT_EQ(Of("HalfMath", DType::kF16).name, "fp16");
+  EXPECT_EQ(Of("BrainMath", DType::kBF16).name, "bf16");
 }
 
 TEST_F(PrecisionTest, TensorCores) {
-  const PrecisionClass tf32 = Of(8, DType::kF32);
+  const PrecisionClass tf32 = Of("TensorFloat", DType::kF32);
   EXPECT_EQ(tf32.name, "tf32");
   EXPECT_THAT(WhyTooNarrow(tf32, {}), HasSubstr("the task's policy asks for fp32"));
   EXPECT_THAT(WhyTooNarrow(tf32, {.lowest_precision = "tf32", .libraries = {}}), IsEmpty());
-  EXPECT_EQ(Of(9, DType::kF16).name, "fp32") << "exact products of declared halves, fp32 sums";
-  EXPECT_EQ(Of(9, DType::kF32).name, "fp16");
+  EXPECT_EQ(Of("HalfTensorCore", DType::kF16).name, "fp32")
+      << "exact products of declared halves, fp32 sums";
+  EXPECT_EQ(Of("HalfTensorCore", DType::kF32).name, "fp16");
 }
 
 TEST(PrecisionPtx, InstructionsThatNeedNoCompiler) {
