@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "toolchain/disassemble.h"
 
 namespace kernelpro::app {
 namespace {
@@ -119,6 +120,7 @@ Result<std::unique_ptr<Bench>> OpenBench(const fs::path& task, const std::string
   EvaluatorOptions options;
   options.seed = input_seed;
   options.cache_folder = CacheFolder();
+  options.disassembler = FindDisassembler(bench->toolchain->toolkit());
   if (filter && !bench->device->info().emulated) {
     KP_ASSIGN_OR_RETURN(bench->filter_device, OpenDevice("emulator:" + bench->spec.name));
     KP_ASSIGN_OR_RETURN(bench->filter,

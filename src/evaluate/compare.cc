@@ -12,11 +12,26 @@
 namespace kernelpro {
 namespace {
 
-double Rms(std::span<const double> values) {
+/// What rounds to infinity in the type is at or above this.
+double Overflow(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return 0x1.ffffffp127;
+    case DType::kF16:
+      return 65520;
+    case DType::kBF16:
+      return 0x1.ffp127;
+    default:
+      return std::numeric_limits<double>::infinity();
+  }
+}
+
+/// Of the values that the type holds: one that overflows it would make any error look small.
+double Rms(std::span<const double> values, double overflow) {
   double sum = 0;
   std::size_t count = 0;
   for (const double v : values) {
-    if (std::isfinite(v)) {
+    if (std::fabs(v) < overflow) {
       sum += v * v;
       ++count;
     }
@@ -25,7 +40,7 @@ double Rms(std::span<const double> values) {
 }
 
 /// Error as a multiple of what is allowed: <= 1 is right, anything else (NaN too) is wrong.
-double ErrorRatio(double got, double want, double allowed) {
+double ErrorRatio(double got, double want, double allowed, double overflow) {
   if (std::isnan(want)) {
     return std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
   }
@@ -33,6 +48,9 @@ double ErrorRatio(double got, double want, double allowed) {
     return got == want ? 0 : std::numeric_limits<double>::infinity();
   }
   if (got == want) {
+    return 0;
+  }
+  if (std::fabs(want) >= overflow && std::isinf(got) && std::signbit(got) == std::signbit(want)) {
     return 0;
   }
   const double error = std::fabs(got - want);
@@ -45,13 +63,16 @@ double ErrorRatio(double got, double want, double allowed) {
 
 OutputError CompareOutput(const TensorSpec& tensor, std::span<const std::byte> got,
                           std::span<const double> want, std::span<const std::byte> poison,
-                          const Tolerance& tolerance, Judge judge) {
+                          const Tolerance& tolerance, Judge judge,
+                          std::span<const double> magnitude) {
   const std::size_t size = SizeOf(tensor.dtype);
   KP_CHECK(got.size() == want.size() * size && poison.size() == got.size()) << tensor.name;
+  KP_CHECK(magnitude.empty() || magnitude.size() == want.size()) << tensor.name;
   OutputError result;
   result.tensor = tensor.name;
   const bool exact = !IsFloat(tensor.dtype);
-  const double floor = exact ? 0 : tolerance.absolute * Rms(want);
+  const double overflow = Overflow(tensor.dtype);
+  const double rms = exact || !magnitude.empty() ? 0 : Rms(want, overflow);
   for (std::size_t i = 0; i < want.size(); ++i) {
     const bool untouched = std::memcmp(got.data() + i * size, poison.data() + i * size, size) == 0;
     if (untouched && judge == Judge::kWrittenOnly) {
@@ -59,9 +80,14 @@ OutputError CompareOutput(const TensorSpec& tensor, std::span<const std::byte> g
     }
     ++result.elements;
     const double value = LoadElement(tensor.dtype, got.data() + i * size);
+    const double floor =
+        exact ? 0 : tolerance.absolute * (magnitude.empty() ? rms : std::fabs(magnitude[i]));
     const double allowed = exact ? 0 : floor + tolerance.relative * std::fabs(want[i]);
-    const double ratio = ErrorRatio(value, want[i], allowed);
-    result.worst_ratio = std::max(result.worst_ratio, ratio);
+    const double ratio = ErrorRatio(value, want[i], allowed, overflow);
+    if (ratio > result.worst_ratio) {
+      result.worst_ratio = ratio;
+      result.worst = static_cast<std::int64_t>(i);
+    }
     const double error = std::fabs(value - want[i]);
     if (std::isfinite(error)) {
       result.max_absolute = std::max(result.max_absolute, error);

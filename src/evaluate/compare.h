@@ -17,14 +17,17 @@ enum class Judge : std::uint8_t {
 };
 
 /// Compares an output with the double-precision reference. An element is right when
-///   |got - want| <= tolerance.absolute * rms(want) + tolerance.relative * |want|
-/// with rms over the finite wanted elements of the tensor, so that the absolute part scales with
+///   |got - want| <= tolerance.absolute * scale + tolerance.relative * |want|
+/// where scale is |magnitude[i]| when `magnitude` is given (ErrorScale::kMagnitude), else the root
+/// mean square of the wanted elements that the type holds, so that the absolute part scales with
 /// the answer instead of swallowing it. The test is written so that a NaN fails. Where `want` is
-/// not finite, `got` must be the same infinity, or a NaN for a NaN. Integer outputs must be equal.
+/// not finite, `got` must be the same infinity, or a NaN for a NaN; where `want` is finite and too
+/// large for the type, the infinity of its sign is right as well. Integer outputs must be equal.
 /// A wrong element that still holds its poison counts as unwritten as well.
 [[nodiscard]] OutputError CompareOutput(const TensorSpec& tensor, std::span<const std::byte> got,
                                         std::span<const double> want,
                                         std::span<const std::byte> poison,
-                                        const Tolerance& tolerance, Judge judge);
+                                        const Tolerance& tolerance, Judge judge,
+                                        std::span<const double> magnitude = {});
 
 }  // namespace kernelpro

@@ -78,6 +78,31 @@ TEST_F(CompareTest, AbsolutePartScalesWithTheAnswer) {
   EXPECT_EQ(Compare(DType::kF32, want, want).failed_elements, 0U);
 }
 
+TEST_F(CompareTest, MagnitudeIsTheScaleElementByElement) {
+  tolerance = {.absolute = 1e-6, .relative = 0};
+  const TensorSpec tensor{.name = "y", .dtype = DType::kF32, .role = Role::kOutput};
+  const std::vector<double> want = {0, 0, 1000};  // The terms of the first two cancel.
+  const std::vector<double> magnitude = {100, 1e-3, 1000};
+  const std::vector<double> got = {9e-5, 9e-5, 1000};
+  const std::vector<std::byte> unwritten(12, std::byte{0xff});
+  const OutputError e = CompareOutput(tensor, Bytes(DType::kF32, got), want, unwritten, tolerance,
+                                      Judge::kAll, magnitude);
+  EXPECT_EQ(e.failed_elements, 1U) << "the rms would let both pass";
+  EXPECT_EQ(e.first_failed, 1);
+  EXPECT_EQ(e.worst, 1);
+  EXPECT_EQ(Compare(DType::kF32, got, want).failed_elements, 0U);
+}
+
+TEST_F(CompareTest, AnAnswerTooLargeForTheTypeIsInfiniteAndHidesNothing) {
+  EXPECT_EQ(Compare(DType::kF16, {kInf, 1}, {1e6, 1}).failed_elements, 0U);
+  EXPECT_EQ(Compare(DType::kF16, {-kInf, 1}, {1e6, 1}).failed_elements, 1U);
+  EXPECT_EQ(Compare(DType::kF16, {65504, 1}, {1e6, 1}).failed_elements, 1U);
+  EXPECT_EQ(Compare(DType::kF32, {kInf, 1}, {1e39, 1}).failed_elements, 0U);
+  EXPECT_EQ(Compare(DType::kF32, {kInf, 0}, {1e39, 1}).failed_elements, 1U)
+      << "the other elements are judged by their own size";
+  EXPECT_EQ(Compare(DType::kF32, {kInf, 1}, {1e38, 1}).failed_elements, 1U);
+}
+
 TEST_F(CompareTest, IntegersMustBeEqual) {
   tolerance = {.absolute = 10, .relative = 10};
   EXPECT_EQ(Compare(DType::kI32, {100, 2}, {100, 3}).failed_elements, 1U);

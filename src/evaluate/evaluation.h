@@ -44,6 +44,7 @@ struct OutputError {
   double worst_ratio = 0;   ///< error / allowed error of the worst element; > 1 fails
   std::uint64_t failed_elements = 0, elements = 0, unwritten_elements = 0;
   std::int64_t first_failed = -1;
+  std::int64_t worst = -1;  ///< where worst_ratio is; -1 when every element is exact
 };
 
 struct WorkloadCheck {

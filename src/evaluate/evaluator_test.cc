@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "base/file.h"
@@ -188,7 +190,8 @@ TEST_F(EvaluatorTest, HonestCandidateIsOkAndTimed) {
   EXPECT_EQ(e.verdict, Verdict::kOk) << e.reason;
   EXPECT_EQ(e.time_us, 10);
   ASSERT_EQ(e.checks.size(), 2U);
-  EXPECT_EQ(e.checks[0].seeds, 2U);
+  EXPECT_EQ(e.checks[0].seeds, 3U);
+  EXPECT_EQ(e.checked_calls, 8U) << "two workloads, three inputs each and the last once more";
   EXPECT_TRUE(e.checks[1].hidden);
   EXPECT_EQ(e.checks[0].errors[0].elements, 37U);
   ASSERT_EQ(e.times.size(), 1U);
@@ -207,10 +210,11 @@ TEST_F(EvaluatorTest, InputsAndPoisonAreNewInEveryCall) {
     }
     Double(call);
   });
-  ASSERT_EQ(inputs.size(), 3U);
+  ASSERT_EQ(inputs.size(), 4U);
   EXPECT_NE(inputs[0], inputs[1]);
-  EXPECT_EQ(inputs[1], inputs[2]) << "the repeat has the same inputs";
-  EXPECT_NE(poison[1], poison[2]) << "and other poison";
+  EXPECT_NE(inputs[1], inputs[2]);
+  EXPECT_EQ(inputs[2], inputs[3]) << "the repeat has the same inputs";
+  EXPECT_NE(poison[2], poison[3]) << "and other poison";
 }
 
 TEST_F(EvaluatorTest, WrongAndUnwrittenElements) {
@@ -266,7 +270,7 @@ TEST_F(EvaluatorTest, ChangedInputGuardsAndReplay) {
             Verdict::kWrongResult);
   EXPECT_EQ(Evaluate([](Call& call) {
               Double(call);
-              if (call.number == 2) {  // The repeat.
+              if (call.number == 3) {  // The repeat.
                 call.buffers.Floats("y")[0] = 0;
               }
             }).verdict,
@@ -311,6 +315,38 @@ TEST_F(EvaluatorTest, ImpossibleTime) {
               call.outcome.device_us = std::numeric_limits<double>::quiet_NaN();
             }).verdict,
             Verdict::kImpossibleTime);
+}
+
+TEST_F(EvaluatorTest, RightForTheFillOnlyIsWrong) {
+  const Evaluation e = Evaluate([](Call& call) {
+    Double(call);
+    for (std::int64_t i = 0; i < call.n; ++i) {
+      float& y = call.buffers.Floats("y")[i];
+      y = std::fabs(y) > 50 ? 50 : y;  // Right for every standard normal number.
+    }
+  });
+  EXPECT_EQ(e.verdict, Verdict::kWrongResult);
+  EXPECT_THAT(e.reason, HasSubstr("(inputs: outlier)"));
+}
+
+TEST_F(EvaluatorTest, TasksThatCannotTellRightFromWrongAreRefused) {
+  const auto reference = [](const std::string& body) {
+    return "#include <ctime>\n#include \"kernelpro_reference.h\"\nextern \"C\" void "
+           "kernelpro_reference(const ReferenceArgs* args) {\n  for (int64_t i = 0; i < args->n; "
+           "++i) args->y[i] = " +
+           body + ";\n}\n";
+  };
+  auto made = Make(reference("0 * args->x[i]").c_str());
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(made.error().message, HasSubstr("task 'twice' is refused"));
+  EXPECT_THAT(made.error().message, HasSubstr("writes zeros in output 'y'"));
+  made = Make(reference("args->x[i] + clock() + double(time(nullptr)) + double((long)&made_)")
+                  .replace(0, 0, "static int made_;\n")
+                  .c_str());
+  ASSERT_FALSE(made.ok());
+  EXPECT_THAT(made.error().message, HasSubstr("two runs of the reference"));
+  EXPECT_TRUE(Make(reference("args->x[i] + 1").c_str()).ok());
 }
 
 TEST_F(EvaluatorTest, EndsOtherThanReturning) {

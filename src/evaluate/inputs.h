@@ -16,7 +16,17 @@ namespace kernelpro {
 struct Trial {
   TensorBytes inputs;
   TensorDoubles expected;
+  /// Of outputs with ErrorScale::kMagnitude: what the reference makes of the inputs' absolute
+  /// values.
+  TensorDoubles magnitude;
+  Distribution distribution = Distribution::kFill;
 };
+
+/// Of trial `number` of a workload: the fill first, then the task's other distributions in turn,
+/// from another one in every workload. Timed workloads have the fill only: what a call costs may
+/// depend on the values.
+[[nodiscard]] Distribution DistributionOf(const Task& task, std::size_t workload,
+                                          std::uint32_t number);
 
 /// Makes and keeps trials. Inputs follow from the secret seed, the workload and the trial's number,
 /// so a trial is the same for every candidate of one referee and unknown to all of them.

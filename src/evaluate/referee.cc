@@ -7,11 +7,13 @@
 
 #include "base/file.h"
 #include "base/rng.h"
+#include "evaluate/binary_examination.h"
 #include "evaluate/evaluator.h"
 #include "evaluate/gpu_timing.h"
 #include "evaluate/inputs.h"
 #include "evaluate/outcome.h"
 #include "evaluate/reference.h"
+#include "evaluate/sanity_gate.h"
 #include "evaluate/trial_run.h"
 
 namespace kernelpro {
@@ -58,17 +60,33 @@ class Referee final : public Evaluator {
     }
   }
 
-  /// Runs the reference once, so that a broken one is found before any candidate is.
+  /// Runs the reference on every input that candidates will be judged by: a broken one is found
+  /// before any candidate is, and so is a task that cannot tell right from wrong.
   [[nodiscard]] Status Prove() {
+    std::vector<GateTrial> judged;
     for (std::size_t w = 0; w < task_.workloads.size(); ++w) {
-      if (!IsTimed(task_.workloads[w])) {
-        KP_ASSIGN_OR_RETURN([[maybe_unused]] const Trial* trial, trials_.Get(w, 0, {}));
-        return Ok();
+      for (std::uint32_t t = 0; !IsTimed(task_.workloads[w]) && t < seeds(); ++t) {
+        KP_ASSIGN_OR_RETURN(const Trial* trial, trials_.Get(w, t, {}));
+        judged.push_back({w, trial});
       }
     }
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("task '{}' has no workload of kind \"checked\" to judge candidates by",
-                            task_.name));
+    if (judged.empty()) {
+      return Fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("task '{}' has no workload of kind \"checked\" to judge candidates by",
+                      task_.name));
+    }
+    const Trial& first = *judged.front().trial;
+    KP_ASSIGN_OR_RETURN(
+        const TensorDoubles again,
+        reference_.Run(task_.workloads[judged.front().workload].axes, first.inputs, {}));
+    std::string why = WhyUnrepeatable(first.expected, again);
+    if (why.empty()) {
+      why = WhyUnfit(task_, judged);
+    }
+    return why.empty() ? Ok()
+                       : Status(Fail(ErrorCode::kInvalidArgument,
+                                     fmt::format("task '{}' is refused: {}", task_.name, why)));
   }
 
   [[nodiscard]] Result<Evaluation> Evaluate(const BuildOutcome& build,
@@ -89,6 +107,8 @@ class Referee final : public Evaluator {
   }
 
  private:
+  [[nodiscard]] std::uint32_t seeds() const { return std::max(1U, options_.seeds_per_workload); }
+
   static void Condemn(Condemnation condemnation, Evaluation* evaluation) {
     evaluation->verdict = condemnation.verdict;
     evaluation->reason = std::move(condemnation.reason);
@@ -116,6 +136,14 @@ class Referee final : public Evaluator {
   /// With `kept` the session goes there when the candidate is ok.
   [[nodiscard]] Status Examine(const Build& build, const std::stop_token& stop,
                                Evaluation* evaluation, std::unique_ptr<Session>* kept) {
+    KP_ASSIGN_OR_RETURN(BinaryFindings found,
+                        ExamineBinary(build, task_, options_.disassembler, stop));
+    evaluation->precision = std::move(found.precision);
+    evaluation->notes = std::move(found.notes);
+    if (found.condemned) {
+      Condemn(std::move(*found.condemned), evaluation);
+      return Ok();
+    }
     SessionRequest request;
     if (gpu_timing_) {
       KP_ASSIGN_OR_RETURN(request.device_memory_bytes, gpu_timing_->SessionBytes());
@@ -172,16 +200,21 @@ class Referee final : public Evaluator {
     WorkloadCheck check;
     check.workload = workload.name;
     check.hidden = workload.kind == Workload::Kind::kHidden;
-    const std::uint32_t seeds = IsTimed(workload) ? 1 : std::max(1U, options_.seeds_per_workload);
-    for (std::uint32_t call = 0; call <= seeds; ++call) {
-      const bool repeat = call == seeds;
-      KP_ASSIGN_OR_RETURN(const Trial* trial, trials_.Get(w, repeat ? seeds - 1 : call, stop));
+    // The CPU's reference takes long on the timed shapes: one input is enough there.
+    const std::uint32_t inputs = IsTimed(workload) ? 1 : seeds();
+    for (std::uint32_t call = 0; call <= inputs; ++call) {
+      const bool repeat = call == inputs;
+      KP_ASSIGN_OR_RETURN(const Trial* trial, trials_.Get(w, repeat ? call - 1 : call, stop));
       KP_ASSIGN_OR_RETURN(TrialRun::Ruling ruling, run.Run(*trial, poison_.Next(), CallMode::kCheck,
                                                            options_.call_limit, stop));
       Keep(ruling.outcome.faults, evaluation);
       if (!ruling.condemned) {
         Merge(ruling.errors, &check.errors);
+        ++evaluation->checked_calls;
         ruling.condemned = JudgeOutputs(workload, ruling.errors);
+        if (ruling.condemned && trial->distribution != Distribution::kFill) {
+          ruling.condemned->reason += fmt::format(" (inputs: {})", Name(trial->distribution));
+        }
         if (ruling.condemned && repeat) {
           ruling.condemned = Condemnation{
               Verdict::kNondeterministic,

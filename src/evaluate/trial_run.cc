@@ -89,8 +89,10 @@ Status TrialRun::CompareOutputs(const Trial& trial, CallMode mode, Ruling* rulin
     }
     std::vector<std::byte> got(buffers_[i].bytes);
     KP_RETURN_IF_ERROR(session_->Read(buffers_[i].id, 0, got));
-    ruling->errors.push_back(CompareOutput(tensor, got, trial.expected.at(tensor.name),
-                                           buffers_[i].poison, task_->tolerance, judge));
+    const auto magnitude = trial.magnitude.find(tensor.name);
+    ruling->errors.push_back(CompareOutput(
+        tensor, got, trial.expected.at(tensor.name), buffers_[i].poison, task_->tolerance, judge,
+        magnitude == trial.magnitude.end() ? std::span<const double>() : magnitude->second));
     ruling->written_elements +=
         ruling->errors.back().elements - ruling->errors.back().unwritten_elements;
     ruling->output_elements += buffers_[i].bytes / SizeOf(tensor.dtype);

@@ -75,6 +75,7 @@ Json EvaluationReport(const Evaluation& e, double seed_us, const DeviceInfo& dev
     json["time_us"] = json["figures_us"];
   }
   json.erase("figures_us");
+  json["evaluate_ms"] = e.evaluate_ms;
   json["device"] = device.id;
   json["gpu"] = device.title;
   return json;

@@ -152,6 +152,9 @@ TEST(Json, ATimeThatIsNotOneIsNull) {
   EXPECT_EQ(j["verdict"], "wrong_result");
   EXPECT_EQ(j["checks"][0]["workload"], "hidden") << "the name of a hidden workload stays hidden";
   EXPECT_TRUE(j["checks"][0]["outputs"][0]["worst_ratio"].is_null());
+  EXPECT_TRUE(j["precision_class"].is_null()) << "not looked at";
+  EXPECT_EQ(j["evidence"]["seeds"], 1);
+  EXPECT_EQ(j["evidence"]["shapes"], 1);
 }
 
 }  // namespace

@@ -133,6 +133,10 @@ std::string EvaluationText(const Evaluation& e, double seed_us) {
           o.worst_ratio);
     }
   }
+  if (!e.precision.name.empty()) {
+    text +=
+        fmt::format("computes in {}: {}\n", e.precision.name, Printable(e.precision.evidence, 500));
+  }
   for (const WorkloadTime& t : e.times) {
     text += fmt::format("timed    {:<12} {} {} (floor {})\n", t.workload, FormatTime(t.time_us),
                         Name(e.time_provenance), FormatTime(t.floor_us));

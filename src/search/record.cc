@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/record.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace kernelpro::search {
@@ -55,7 +56,22 @@ void AddMeasured(const Evaluation& e, Json* json) {
     sandbox.push_back({{"name", m.name}, {"on", m.on}, {"detail", m.detail}});
   }
   j["sandbox"] = std::move(sandbox);
-  j["notes"] = e.notes;
+}
+
+/// What the verdict rests on. Shapes are counted, not named: hidden ones stay hidden.
+Json EvidenceJson(const Evaluation& e) {
+  std::uint32_t seeds = 0;
+  double worst = 0;
+  for (const WorkloadCheck& check : e.checks) {
+    seeds = std::max(seeds, check.seeds);
+    for (const OutputError& o : check.errors) {
+      worst = std::max(worst, o.worst_ratio);
+    }
+  }
+  return {{"seeds", seeds},
+          {"shapes", e.checks.size()},
+          {"max_error", worst},
+          {"checked_calls", e.checked_calls}};
 }
 
 }  // namespace
@@ -71,7 +87,8 @@ Json EvaluationJson(const Evaluation& e) {
                          {"unwritten", o.unwritten_elements},
                          {"max_absolute", o.max_absolute},
                          {"max_relative", o.max_relative},
-                         {"worst_ratio", o.worst_ratio}});
+                         {"worst_ratio", o.worst_ratio},
+                         {"worst_element", o.worst < 0 ? Json(nullptr) : Json(o.worst)}});
     }
     checks.push_back({{"workload", check.hidden ? "hidden" : check.workload},
                       {"seeds", check.seeds},
@@ -88,14 +105,18 @@ Json EvaluationJson(const Evaluation& e) {
   for (const simt::Fault& f : e.faults) {
     faults.push_back(f.message);
   }
-  Json json = {{"verdict", Name(e.verdict)},
-               {"reason", e.reason},
-               {"time_us", e.verdict == Verdict::kOk ? Json(e.time_us) : Json(nullptr)},
-               {"provenance", Name(e.time_provenance)},
-               {"evaluate_ms", e.evaluate_ms},
-               {"checks", std::move(checks)},
-               {"times", std::move(times)},
-               {"faults", std::move(faults)}};
+  Json json = {
+      {"verdict", Name(e.verdict)},
+      {"reason", e.reason},
+      {"time_us", e.verdict == Verdict::kOk ? Json(e.time_us) : Json(nullptr)},
+      {"provenance", Name(e.time_provenance)},
+      {"precision_class", e.precision.name.empty() ? Json(nullptr) : Json(e.precision.name)},
+      {"precision_evidence", e.precision.evidence},
+      {"evidence", EvidenceJson(e)},
+      {"notes", e.notes},
+      {"checks", std::move(checks)},
+      {"times", std::move(times)},
+      {"faults", std::move(faults)}};
   AddMeasured(e, &json);
   return json;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,10 @@ constexpr std::array kTypes = {
     DTypeRow{DType::kU8, "u8", "uint8_t", 1, false},
 };
 
+/// In the order of Distribution.
+constexpr std::array<std::string_view, 6> kDistributions = {"fill", "zero_mean", "heavy_tails",
+                                                            "ties", "denormals", "outlier"};
+
 const DTypeRow& Row(DType dtype) {
   return kTypes.at(static_cast<std::size_t>(dtype));
 }
@@ -59,6 +64,17 @@ std::optional<DType> ParseDType(std::string_view name) {
     }
   }
   return std::nullopt;
+}
+
+std::string_view Name(Distribution distribution) {
+  return kDistributions.at(static_cast<std::size_t>(distribution));
+}
+
+std::optional<Distribution> ParseDistribution(std::string_view name) {
+  const auto* const found = std::ranges::find(kDistributions, name);
+  return found == kDistributions.end()
+             ? std::nullopt
+             : std::optional(static_cast<Distribution>(found - kDistributions.begin()));
 }
 
 }  // namespace kernelpro

@@ -34,12 +34,35 @@ struct Fill {
   double b = 1;  ///< standard deviation | high
 };
 
+/// What the inputs of a checked call look like. A kernel that is right for one kind may be wrong
+/// for another (no subtraction of the maximum, ties, one value that outweighs all others).
+enum class Distribution : std::uint8_t {
+  kFill,        ///< as the tensors' fills say
+  kZeroMean,    ///< normal around 0, with a scale drawn anew for every tensor and trial
+  kHeavyTails,  ///< a few values hundreds of times larger than the others
+  kTies,        ///< few distinct values
+  kDenormals,   ///< one element in eight is subnormal
+  kOutlier,     ///< one element, at a secret place, is far larger than the others
+};
+
+/// "fill", "zero_mean", ...: the words of task.toml.
+[[nodiscard]] std::string_view Name(Distribution distribution);
+[[nodiscard]] std::optional<Distribution> ParseDistribution(std::string_view name);
+
+/// What the absolute part of the tolerance is a multiple of.
+enum class ErrorScale : std::uint8_t {
+  kRms,        ///< root mean square of the output
+  kMagnitude,  ///< element by element: the reference's answer for the inputs' absolute values,
+               ///< which for sums of products is the sum of |a| |b| that rounding errors grow with
+};
+
 struct TensorSpec {
   std::string name;
   DType dtype = DType::kF32;
   Role role = Role::kInput;
   std::vector<std::string> shape;  ///< each an integer expression over the axes
   Fill fill;
+  ErrorScale error_scale = ErrorScale::kRms;  ///< of outputs
 };
 
 struct ScalarSpec {
@@ -58,8 +81,8 @@ struct Workload {
   AxisValues axes;
 };
 
-/// |got - want| <= absolute * rms(want) + relative * |want|, element by element; non-finite values
-/// must be equal in kind and sign. See evaluate/compare.h.
+/// |got - want| <= absolute * scale + relative * |want|, element by element, with the output's
+/// ErrorScale; non-finite values must be equal in kind and sign. See evaluate/compare.h.
 struct Tolerance {
   double absolute = 1e-5;
   double relative = 1e-5;
@@ -80,6 +103,10 @@ struct Task {
   std::vector<Workload> workloads;
   Tolerance tolerance;
   Policy policy;
+  /// Inputs of checked calls; the fill always comes first.
+  std::vector<Distribution> distributions = {Distribution::kFill,       Distribution::kZeroMean,
+                                             Distribution::kHeavyTails, Distribution::kTies,
+                                             Distribution::kDenormals,  Distribution::kOutlier};
   std::string flops;                ///< expression over the axes
   std::string compulsory_bytes;     ///< expression over the axes; empty: inputs once + outputs once
   std::filesystem::path reference;  ///< <folder>/reference.cc

@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 9> kDTypes = {"f64", "f32", "f16", "bf16", "i64",
                                                      "i32", "i8",  "u32", "u8"};
 constexpr std::array<std::string_view, 2> kRoles = {"input", "output"};
+constexpr std::array<std::string_view, 2> kErrorScales = {"rms", "magnitude"};
 constexpr std::array<std::string_view, 3> kWorkloadKinds = {"timed", "checked", "hidden"};
 constexpr std::array<std::string_view, 5> kPrecisions = {"fp64", "fp32", "tf32", "bf16", "fp16"};
 constexpr std::array<std::string_view, 7> kLibraries = {"cublas", "cublaslt", "cudnn",   "cufft",
@@ -50,12 +51,13 @@ class TaskReader {
         const TomlTable top,
         TomlTable::Open(root, source_, "the task",
                         {"name", "description", "axes", "flops", "compulsory_bytes", "tolerance",
-                         "policy", "tensors", "scalars", "workloads"}));
+                         "policy", "inputs", "tensors", "scalars", "workloads"}));
     KP_RETURN_IF_ERROR(Names(top));
     KP_RETURN_IF_ERROR(Axes(top));
     KP_RETURN_IF_ERROR(Costs(top));
     KP_RETURN_IF_ERROR(ToleranceTable(top));
     KP_RETURN_IF_ERROR(PolicyTable(top));
+    KP_RETURN_IF_ERROR(InputsTable(top));
     KP_RETURN_IF_ERROR(Tensors(top));
     KP_RETURN_IF_ERROR(Scalars(top));
     KP_RETURN_IF_ERROR(Workloads(top));
@@ -166,6 +168,13 @@ class TaskReader {
     return Ok();
   }
 
+  Status InputsTable(const TomlTable& top) {
+    if (const TomlNode* node = top.Find("inputs"); node != nullptr) {
+      KP_ASSIGN_OR_RETURN(task_.distributions, ReadDistributions(*node, source_));
+    }
+    return Ok();
+  }
+
   Result<DType> ReadDType(const TomlTable& table) const {
     KP_ASSIGN_OR_RETURN(const std::string word, table.Word("dtype", kDTypes));
     return ParseDType(word).value_or(DType::kF32);
@@ -184,7 +193,7 @@ class TaskReader {
   Status Tensor(const TomlNode& node) {
     KP_ASSIGN_OR_RETURN(const TomlTable table,
                         TomlTable::Open(node, source_, fmt::format("tensor {}", node.key),
-                                        {"dtype", "role", "shape", "fill"}));
+                                        {"dtype", "role", "shape", "fill", "error_scale"}));
     TensorSpec tensor;
     tensor.name = node.key;
     KP_ASSIGN_OR_RETURN(tensor.dtype, ReadDType(table));
@@ -200,8 +209,23 @@ class TaskReader {
     } else if (!IsFloat(tensor.dtype)) {
       tensor.fill = {.kind = Fill::Kind::kIntegers, .a = 0, .b = 100};
     }
+    KP_RETURN_IF_ERROR(ReadErrorScale(table, &tensor));
     lines_.tensors.push_back(node.line);
     task_.tensors.push_back(std::move(tensor));
+    return Ok();
+  }
+
+  static Status ReadErrorScale(const TomlTable& table, TensorSpec* tensor) {
+    const TomlNode* node = table.Find("error_scale");
+    if (node == nullptr) {
+      return Ok();
+    }
+    KP_ASSIGN_OR_RETURN(const std::string scale, table.Word("error_scale", kErrorScales));
+    if (tensor->role != Role::kOutput || !IsFloat(tensor->dtype)) {
+      return table.At(node->line, "only an output of a float type has an error scale",
+                      "inputs are not judged, and integer outputs must be equal");
+    }
+    tensor->error_scale = static_cast<ErrorScale>(IndexOf(kErrorScales, scale));
     return Ok();
   }
 

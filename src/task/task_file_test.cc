@@ -193,6 +193,7 @@ TEST(TaskFile, MessagesShowTheLineAndWhatIsAllowed) {
             "dir/task.toml:4: unknown key \"flop\" in the task\n"
             "  4 | flop = \"rows * cols\"\n"
             "  allowed here: name, description, axes, flops, compulsory_bytes, tolerance, policy, "
+            "inputs, "
             "tensors, scalars, workloads");
 }
 
@@ -231,6 +232,26 @@ TEST(TaskFile, EveryExampleLoads) {
     ++loaded;
   }
   EXPECT_GE(loaded, 5);
+}
+
+TEST(ParseTask, InputDistributionsAndErrorScale) {
+  EXPECT_EQ(ParseTask(kGood, "t")->distributions.size(), 6U);
+  const auto with = [](std::string_view before, std::string_view text) {
+    std::string toml(kGood);
+    return toml.insert(toml.find(before), text);
+  };
+  const auto task =
+      ParseTask(with("[tensors.x]", "[inputs]\ndistributions = [\"ties\", \"fill\"]\n"), "t");
+  ASSERT_TRUE(task.ok()) << task.error().message;
+  EXPECT_THAT(task->distributions, ElementsAre(Distribution::kFill, Distribution::kTies));
+  const auto unknown =
+      ParseTask(with("[tensors.x]", "[inputs]\ndistributions = [\"nans\"]\n"), "t");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.error().message, HasSubstr("unknown distribution \"nans\""));
+  const auto scaled = ParseTask(with("role = \"output\"", "error_scale = \"magnitude\"\n"), "t");
+  ASSERT_TRUE(scaled.ok()) << scaled.error().message;
+  EXPECT_EQ(scaled->tensors.back().error_scale, ErrorScale::kMagnitude);
+  EXPECT_FALSE(ParseTask(with("role = \"input\"", "error_scale = \"magnitude\"\n"), "t").ok());
 }
 
 }  // namespace

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/text.h"
 #include "task/toml_table.h"
 
 namespace kernelpro {
@@ -108,6 +111,26 @@ Result<Fill> ReadFill(const TomlNode& node, const TensorSpec& tensor, const Toml
     static_cast<void>(table);
   }
   return CheckedFill(fill, any, tensor);
+}
+
+Result<std::vector<Distribution>> ReadDistributions(const TomlNode& node,
+                                                    const TomlSource& source) {
+  KP_ASSIGN_OR_RETURN(const TomlTable table,
+                      TomlTable::Open(node, source, "[inputs]", {"distributions"}));
+  KP_ASSIGN_OR_RETURN(const auto names, table.TextList("distributions"));
+  std::vector<Distribution> chosen = {Distribution::kFill};
+  for (const TomlNode* name : names) {
+    const std::optional<Distribution> one = ParseDistribution(name->text);
+    if (!one) {
+      return table.At(
+          name->line, fmt::format("unknown distribution \"{}\"", Printable(name->text, 64)),
+          "allowed: fill (always used), zero_mean, heavy_tails, ties, denormals, outlier");
+    }
+    if (std::ranges::find(chosen, *one) == chosen.end()) {
+      chosen.push_back(*one);
+    }
+  }
+  return chosen;
 }
 
 }  // namespace kernelpro
