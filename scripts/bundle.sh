@@ -10,6 +10,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 build=${KP_BUILD:-$here/build/release}
 out=${1:-$here/build/kernelpro-bundle}
+preset=${KP_XZ_PRESET:-9e}  # 1 is quick, for trying
 programs=(kernelpro kernelpro-runner kernelpro-emulated-gpu kernelpro-reference)
 private=(kernelpro kernelpro-emulated-gpu)  # these have an rpath to ../lib
 
@@ -71,5 +72,5 @@ du -sh "$out"/bin "$out"/lib "$out"/share
 du -h "$out"/lib/* | sort -rh | head -5
 archive=$out.tar.xz
 tar -C "$(dirname "$out")" --owner=0 --group=0 --sort=name -cf - "$(basename "$out")" |
-  xz --x86 --lzma2=preset=9e,dict=192MiB -c > "$archive"
+  xz --x86 --lzma2=preset=$preset,dict=192MiB -c > "$archive"
 du -h "$archive"

@@ -82,8 +82,6 @@ constexpr int kAllowed[] = {
 /// On top of them for the driver: files that Landlock lets it see, waiting, pinned and NUMA memory,
 /// timers, what it asks about itself.
 constexpr int kAllowedForDriver[] = {
-    SYS_open,
-    SYS_openat,
     SYS_stat,
     SYS_lstat,
     SYS_newfstatat,
@@ -196,6 +194,26 @@ void AddThreadsButNoProcesses(Filter& filter) {
   filter.Return(SECCOMP_RET_TRAP);
 }
 
+void AddOpening(const FilterRequest& request, Filter& filter) {
+  if (request.landlock) {
+    filter.IfNumber(SYS_open, SECCOMP_RET_ALLOW);
+    filter.IfNumber(SYS_openat, SECCOMP_RET_ALLOW);
+    return;
+  }
+  constexpr std::uint32_t kWriting = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
+  filter.UnlessEqualSkip(SYS_openat, 9);
+  filter.Load(Argument(2));
+  filter.Add(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriting, 1, 0));
+  filter.Return(SECCOMP_RET_ALLOW);
+  filter.Load(Argument(4));
+  filter.UnlessEqualSkip(static_cast<std::uint32_t>(request.cookie), 2);
+  filter.Load(Argument(4) + 4);
+  filter.Add(
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(request.cookie >> 32U), 1, 0));
+  filter.Return(SECCOMP_RET_TRAP);
+  filter.Return(SECCOMP_RET_ALLOW);
+}
+
 void AddSignals(Filter& filter) {
   const std::array<std::uint32_t, 1> self = {static_cast<std::uint32_t>(::getpid())};
   // abort() and raise() signal a thread of this process; other processes are out of reach.
@@ -261,11 +279,12 @@ void Refuse(Filter& filter, const Table& table) {
 
 }  // namespace
 
-void BuildFilter(SandboxProfile profile, std::span<const int> extra_allowed, Filter& filter) {
+void BuildFilter(const FilterRequest& request, Filter& filter) {
+  const SandboxProfile profile = request.profile;
   for (const int number : kAllowed) {
     filter.IfNumber(number, SECCOMP_RET_ALLOW);
   }
-  for (const int number : extra_allowed) {
+  for (const int number : request.extra_allowed) {
     filter.IfNumber(number, SECCOMP_RET_ALLOW);
   }
   Refuse(filter, kRefusedEverywhere);
@@ -276,6 +295,7 @@ void BuildFilter(SandboxProfile profile, std::span<const int> extra_allowed, Fil
       filter.IfNumber(number, SECCOMP_RET_ALLOW);
     }
     Refuse(filter, kRefusedToDriver);
+    AddOpening(request, filter);
     AddDriverArguments(filter);
   }
   AddThreadsButNoProcesses(filter);

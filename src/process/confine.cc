@@ -60,6 +60,7 @@ int TryUserNamespace() {
   const IdMaps maps;
   const pid_t child = ::fork();
   if (child == 0) {
+    ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     const int made = ::unshare(CLONE_NEWUSER | kNamespaceFlags) == 0 ? 0 : errno;
     ::_exit(made != 0 ? made : WriteMaps(maps));
   }
@@ -160,6 +161,9 @@ Outcome PreparedConfinement::Apply() {
   Outcome outcome;
   outcome.fill(kSkipped);
   const auto result = [](int returned) { return returned == 0 ? 0 : errno; };
+  // The files of /proc by which numbers are mapped belong to root unless it is dumpable, which a
+  // careful owner is not. exec decides anew.
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (s.wanted.new_user_namespace && s.root) {
     outcome[kNamespaces] = result(::unshare(s.wanted.network ? CLONE_NEWIPC : kNamespaceFlags));
   } else if (s.wanted.new_user_namespace) {

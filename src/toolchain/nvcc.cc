@@ -359,7 +359,11 @@ Result<std::unique_ptr<Toolchain>> Toolchain::Find(fs::path cache_folder, Toolch
   for (const fs::path& file : CompilerFiles(FindOnPath("g++"))) {
     readable.push_back(file);
   }
-  readable.push_back(toolkit);
+  // Beside a wrapper in ~/bin there would be the home folder.
+  if (fs::exists(toolkit / "nvvm", error) ||
+      fs::exists(toolkit / "include/cuda_runtime.h", error)) {
+    readable.push_back(toolkit);
+  }
   readable.insert(readable.end(), roots.begin(), roots.end());
   std::string host_version =
       named == std::string::npos ? *host : host->substr(named, host->find('\n', named) - named);

@@ -63,7 +63,7 @@ TEST_F(CompilerSandboxTest, AnAssemblerCannotTakeAFileIn) {
   EXPECT_THAT(outcome.failure->log, Not(HasSubstr("hunter2")));
 }
 
-TEST_F(CompilerSandboxTest, AHostPragmaCannotReadEither) {
+TEST_F(CompilerSandboxTest, AnIncludeCannotReadEither) {
   const BuildOutcome outcome = Compile(fmt::format("#include \"{}\"\n", Secret().string()));
   ASSERT_TRUE(outcome.failure.has_value());
   EXPECT_THAT(outcome.failure->diagnostics[0].text, HasSubstr("belongs neither to"));
