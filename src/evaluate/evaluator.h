@@ -23,6 +23,8 @@ struct EvaluatorOptions {
   /// either way.
   std::optional<std::uint64_t> seed;
   std::chrono::milliseconds call_limit{20'000};
+  /// Real GPU: what candidates are timed against, usually the task's seed.
+  std::optional<Build> baseline;
   std::filesystem::path cache_folder;  ///< where the compiled reference is kept
 };
 

@@ -30,6 +30,14 @@ struct Source {
   const Task* task = nullptr;
 };
 
+Build CompileFile(const Source& source, Toolchain& toolchain, const DeviceInfo& device,
+                  const std::stop_token& stop) {
+  Candidate candidate;
+  candidate.flags = source.flags;
+  KP_ASSIGN_OR_RETURN(candidate.source, ReadFile(source.file));
+  return toolchain.Compile(search::MakeBuildRequest(*source.task, candidate, device), stop);
+}
+
 /// Compiles sources with several threads, in order; Wait gives each as soon as it is there.
 class Builder {
  public:
@@ -59,19 +67,11 @@ class Builder {
  private:
   void Work() {
     for (std::size_t i = next_++; i < sources_.size(); i = next_++) {
-      Build outcome = CompileOne(sources_[i]);
+      Build outcome = CompileFile(sources_[i], toolchain_, device_, cancel_.get_token());
       const std::lock_guard lock(mutex_);
       outcomes_[i].emplace(std::move(outcome));
       arrived_.notify_all();
     }
-  }
-
-  [[nodiscard]] Build CompileOne(const Source& source) {
-    Candidate candidate;
-    candidate.flags = source.flags;
-    KP_ASSIGN_OR_RETURN(candidate.source, ReadFile(source.file));
-    return toolchain_.Compile(search::MakeBuildRequest(*source.task, candidate, device_),
-                              cancel_.get_token());
   }
 
   const std::vector<Source> sources_;
@@ -90,24 +90,37 @@ class Builder {
 /// large workloads are kept in it.
 class Judge {
  public:
-  Judge(Device& device, const SuiteOptions& options) : device_(device), options_(options) {}
+  Judge(Device& device, Toolchain& toolchain, const SuiteOptions& options)
+      : device_(device), toolchain_(toolchain), options_(options) {}
 
   [[nodiscard]] Result<Evaluation> Evaluate(const Task& task, const Build& build,
                                             const std::stop_token& stop) {
     KP_RETURN_IF_ERROR(Status(build ? Ok() : Status(build.error())));
     if (task_ != &task) {
-      evaluator_.reset();
-      EvaluatorOptions options;
-      options.call_limit = options_.call_limit;
-      options.cache_folder = options_.cache_folder;
-      KP_ASSIGN_OR_RETURN(evaluator_, Evaluator::Create(task, device_, options));
-      task_ = &task;
+      KP_RETURN_IF_ERROR(Open(task, stop));
     }
     return evaluator_->Evaluate(*build, stop);
   }
 
  private:
+  [[nodiscard]] Status Open(const Task& task, const std::stop_token& stop) {
+    task_ = nullptr;
+    evaluator_.reset();
+    EvaluatorOptions options;
+    options.call_limit = options_.call_limit;
+    options.cache_folder = options_.cache_folder;
+    if (!device_.info().emulated && !task.seed.empty()) {
+      KP_ASSIGN_OR_RETURN(BuildOutcome seed,
+                          CompileFile({task.seed, {}, &task}, toolchain_, device_.info(), stop));
+      options.baseline = std::move(seed.build);
+    }
+    KP_ASSIGN_OR_RETURN(evaluator_, Evaluator::Create(task, device_, options));
+    task_ = &task;
+    return Ok();
+  }
+
   Device& device_;
+  Toolchain& toolchain_;
   const SuiteOptions& options_;
   const Task* task_ = nullptr;
   std::unique_ptr<Evaluator> evaluator_;
@@ -171,7 +184,7 @@ Result<std::vector<FixtureResult>> RunSuite(std::vector<Fixture> fixtures, Devic
   KP_ASSIGN_OR_RETURN(const Tasks tasks, LoadTasks(fixtures, options.suite));
   Builder builder(SourcesOf(fixtures, tasks, emulated), toolchain, device.info(), options.jobs,
                   stop);
-  Judge judge(device, options);
+  Judge judge(device, toolchain, options);
   std::vector<FixtureResult> results;
   std::size_t next_source = 0;
   for (const Fixture& fixture : fixtures) {
