@@ -52,11 +52,21 @@ struct PlainOptions {  ///< tools, doctor
   bool json = false;
 };
 
+struct SelftestOptions {
+  std::string device = "auto";
+  std::string only;  ///< shell pattern of fixture names; empty: all
+  bool quick = false;
+  std::filesystem::path fixtures;  ///< folder of the suite; empty: the one that came with us
+  unsigned jobs = 0;               ///< compilations at once; 0: one per processor
+  bool json = false;
+};
+
 [[nodiscard]] int Optimize(const OptimizeOptions& options);
 [[nodiscard]] int Evaluate(const CandidateOptions& options);
 [[nodiscard]] int ShowProfile(const CandidateOptions& options);
 [[nodiscard]] int ShowDiagnosis(const CandidateOptions& options);
 [[nodiscard]] int Emulate(const EmulateOptions& options);
+[[nodiscard]] int Selftest(const SelftestOptions& options);
 [[nodiscard]] int ListTools(const PlainOptions& options);
 [[nodiscard]] int Doctor(const PlainOptions& options);
 

@@ -81,6 +81,22 @@ void AddEmulate(CLI::App& app, EmulateOptions& o) {
   AddJson(c, &o.json);
 }
 
+void AddSelftest(CLI::App& app, SelftestOptions& o) {
+  CLI::App* const c = Add(app, "selftest",
+                          "Show that the referee cannot be fooled: hostile candidates and their "
+                          "honest twins",
+                          "kernelpro selftest --device emulator --only 'replay_*'");
+  c->add_option("--device", o.device, kDevice)->capture_default_str();
+  c->add_option("--only", o.only, "Only fixtures whose name matches this shell pattern");
+  c->add_flag("--quick", o.quick, "Only the subset that every build runs");
+  c->add_option("--fixtures", o.fixtures,
+                "Folder that holds fixtures/ and tasks/ (default: the suite that came with this "
+                "program)");
+  c->add_option("--jobs", o.jobs, "Compilations at once (default: one per processor)")
+      ->check(CLI::Range(1U, 256U));
+  AddJson(c, &o.json);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("KernelPro makes CUDA kernels fast the way an expert does.", "kernelpro");
   app.require_subcommand(1);
@@ -91,6 +107,7 @@ int Main(int argc, char** argv) {
   CandidateOptions profile;
   CandidateOptions diagnose;
   EmulateOptions emulate;
+  SelftestOptions selftest;
   PlainOptions tools;
   PlainOptions doctor;
   AddOptimize(app, optimize);
@@ -101,6 +118,7 @@ int Main(int argc, char** argv) {
   AddCandidate(app, "diagnose", "Say what the experts see in a candidate, or in an ncu file",
                "kernelpro diagnose --ncu report.csv --gpu h200", diagnose, true);
   AddEmulate(app, emulate);
+  AddSelftest(app, selftest);
   AddJson(Add(app, "tools", "List the expert tools", "kernelpro tools"), &tools.json);
   AddJson(Add(app, "doctor", "Check what this machine has and lacks", "kernelpro doctor"),
           &doctor.json);
@@ -129,6 +147,9 @@ int Main(int argc, char** argv) {
   }
   if (command == "emulate") {
     return Emulate(emulate);
+  }
+  if (command == "selftest") {
+    return Selftest(selftest);
   }
   return command == "tools" ? ListTools(tools) : Doctor(doctor);
 }

@@ -49,6 +49,8 @@ const char* Environment(const char* name) {
   return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets variables here
 }
 
+}  // namespace
+
 fs::path CacheFolder() {
   if (const char* folder = Environment("KERNELPRO_CACHE"); folder != nullptr && *folder != '\0') {
     return folder;
@@ -60,8 +62,6 @@ fs::path CacheFolder() {
   return home != nullptr ? fs::path(home) / ".cache" / "kernelpro"
                          : fs::temp_directory_path() / "kernelpro-cache";
 }
-
-}  // namespace
 
 int Complain(const Error& error, bool json) {
   const std::string message = Printable(error.message, 20000);

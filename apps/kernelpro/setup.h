@@ -54,8 +54,10 @@ struct Bench {
   [[nodiscard]] search::Workbench MakeWorkbench();
 };
 
-/// nvcc with the user's build cache ($KERNELPRO_CACHE, $XDG_CACHE_HOME/kernelpro or
-/// ~/.cache/kernelpro).
+/// The user's build cache: $KERNELPRO_CACHE, $XDG_CACHE_HOME/kernelpro or ~/.cache/kernelpro.
+[[nodiscard]] std::filesystem::path CacheFolder();
+
+/// nvcc with that cache.
 [[nodiscard]] Result<std::unique_ptr<Toolchain>> FindToolchain();
 
 /// On the heap: the evaluator refers to its neighbours.

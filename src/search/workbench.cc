@@ -46,6 +46,7 @@ BuildRequest MakeBuildRequest(const Task& task, const Candidate& candidate,
   request.source = candidate.source;
   request.headers = {{"kernelpro_task.h", CandidateHeader(task)}};
   request.flags = candidate.flags;
+  request.libraries = task.policy.libraries;
   request.arch = device.arch;
   return request;
 }

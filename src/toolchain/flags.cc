@@ -26,13 +26,6 @@ constexpr std::string_view kPlain[] = {"O0",
                                        "restrict",
                                        "lineinfo",
                                        "use_fast_math",
-                                       "lcublas",
-                                       "lcublasLt",
-                                       "lcudnn",
-                                       "lcufft",
-                                       "lcurand",
-                                       "lcusolver",
-                                       "lcusparse",
                                        "ftz=true",
                                        "ftz=false",
                                        "fmad=true",
@@ -45,6 +38,9 @@ constexpr std::string_view kPlain[] = {"O0",
                                        "expt-relaxed-constexpr",
                                        "expt-extended-lambda",
                                        "extended-lambda"};
+
+constexpr std::string_view kLibraries[] = {"cublas", "cublasLt", "cudnn",   "cufft",
+                                           "curand", "cusolver", "cusparse"};
 
 constexpr std::string_view kPtxas[] = {"O0",
                                        "O1",
@@ -111,19 +107,47 @@ bool IsAllowed(std::string_view flag) {
   return false;
 }
 
+/// "cublasLt" of "-lcublasLt"; empty when the flag links no CUDA library.
+std::string_view LinkedLibrary(std::string_view flag) {
+  std::string_view name = Undashed(flag);
+  if (!name.starts_with('l')) {
+    return {};
+  }
+  name.remove_prefix(1);
+  return std::ranges::find(kLibraries, name) != std::end(kLibraries) ? name : std::string_view();
+}
+
+/// Tasks write the names of libraries in small letters.
+bool IsNamed(std::string_view library, const std::vector<std::string>& allowed) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto same = [&](const std::string& name) {
+    return std::ranges::equal(library, name, {}, small, small);
+  };
+  return std::ranges::any_of(allowed, same);
+}
+
 }  // namespace
 
-std::string WhyForbidden(const std::vector<std::string>& flags) {
+std::string WhyForbidden(const std::vector<std::string>& flags,
+                         const std::vector<std::string>& libraries) {
   if (flags.size() > kMaxFlags) {
     return fmt::format("more than {} flags", kMaxFlags);
   }
   for (const std::string& flag : flags) {
+    if (const std::string_view library = LinkedLibrary(flag); !library.empty()) {
+      if (IsNamed(library, libraries)) {
+        continue;
+      }
+      return fmt::format("the flag \"{}\" links {}, which the task's policy does not allow", flag,
+                         library);
+    }
     if (flag.size() > kMaxFlagLength || !IsAllowed(flag)) {
       return fmt::format(
           "the flag \"{}\" is not allowed; allowed are -O0..-O3, -std=c++17|c++20, "
           "-maxrregcount=16..255, -use_fast_math, -DNAME[=VALUE], -restrict, -ftz=, -fmad=, "
           "-prec-div=, -prec-sqrt=, -extra-device-vectorization, -expt-relaxed-constexpr, "
-          "-extended-lambda, CUDA libraries such as -lcublas, and -Xptxas= with -O0..-O3, -dlcm=, "
+          "-extended-lambda, CUDA libraries that the task allows, and -Xptxas= with -O0..-O3, "
+          "-dlcm=, "
           "-dscm=, -warn-spills or -allow-expensive-optimizations=",
           Printable(flag, 80));
     }

@@ -14,29 +14,22 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Flags, AllowsWhatOnlyChangesTheCode) {
-  for (const char* flag : {"-O2",
-                           "--use_fast_math",
-                           "-use_fast_math",
-                           "-maxrregcount=64",
-                           "--maxrregcount=255",
-                           "-DTILE=32",
-                           "-DNAME",
-                           "-DV=-1.5e3",
-                           "-std=c++20",
-                           "--std=c++17",
-                           "--ftz=true",
-                           "-fmad=false",
-                           "--prec-div=false",
-                           "-prec-sqrt=true",
-                           "-Xptxas=-dlcm=cg",
-                           "-Xptxas=-O1",
-                           "-Xptxas=--warn-spills",
-                           "-lcublas",
-                           "-lineinfo",
-                           "-extended-lambda"}) {
-    EXPECT_THAT(WhyForbidden({flag}), IsEmpty()) << flag;
+  for (const char* flag :
+       {"-O2", "--use_fast_math", "-use_fast_math", "-maxrregcount=64", "--maxrregcount=255",
+        "-DTILE=32", "-DNAME", "-DV=-1.5e3", "-std=c++20", "--std=c++17", "--ftz=true",
+        "-fmad=false", "--prec-div=false", "-prec-sqrt=true", "-Xptxas=-dlcm=cg", "-Xptxas=-O1",
+        "-Xptxas=--warn-spills", "-lineinfo", "-extended-lambda"}) {
+    EXPECT_THAT(WhyForbidden({flag}, {}), IsEmpty()) << flag;
   }
-  EXPECT_THAT(WhyForbidden({}), IsEmpty());
+  EXPECT_THAT(WhyForbidden({}, {}), IsEmpty());
+}
+
+TEST(Flags, LinksTheLibrariesThatTheTaskAllows) {
+  EXPECT_THAT(WhyForbidden({"-lcublas"}, {"cudnn", "cublas"}), IsEmpty());
+  EXPECT_THAT(WhyForbidden({"-lcublasLt"}, {"cublaslt"}), IsEmpty());
+  EXPECT_THAT(WhyForbidden({"-lcublas"}, {}), HasSubstr("does not allow"));
+  EXPECT_THAT(WhyForbidden({"--lcublasLt"}, {"cublas"}), HasSubstr("does not allow"));
+  EXPECT_THAT(WhyForbidden({"-lcudart"}, {"cudart"}), HasSubstr("is not allowed"));
 }
 
 TEST(Flags, RefusesTheRest) {
@@ -88,9 +81,9 @@ TEST(Flags, RefusesTheRest) {
                            "-E",
                            "-M",
                            "-MD"}) {
-    EXPECT_THAT(WhyForbidden({"-O3", flag}), HasSubstr("not allowed")) << flag;
+    EXPECT_THAT(WhyForbidden({"-O3", flag}, {"cublas"}), HasSubstr("not allowed")) << flag;
   }
-  EXPECT_THAT(WhyForbidden(std::vector<std::string>(65, "-O3")), HasSubstr("more than 64"));
+  EXPECT_THAT(WhyForbidden(std::vector<std::string>(65, "-O3"), {}), HasSubstr("more than 64"));
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ class Nvcc final : public Toolchain {
   Result<BuildOutcome> Compile(const BuildRequest& request, const std::stop_token& stop) override {
     KP_RETURN_IF_ERROR(CheckRequest(request));
     BuildOutcome outcome;
-    if (std::string why = WhyForbidden(request.flags); !why.empty()) {
+    if (std::string why = WhyForbidden(request.flags, request.libraries); !why.empty()) {
       outcome.failure = OurFailure(Kind::kForbiddenFlag, std::move(why));
       return outcome;
     }

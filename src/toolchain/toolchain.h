@@ -67,6 +67,7 @@ struct BuildRequest {
   std::string file_name = "candidate.cu";      ///< shown in diagnostics and line information
   std::map<std::string, std::string> headers;  ///< name -> text, e.g. kernelpro_task.h
   std::vector<std::string> flags;
+  std::vector<std::string> libraries;  ///< CUDA libraries that flags may link, e.g. "cublas"
   std::string arch = "sm_90";
 };
 

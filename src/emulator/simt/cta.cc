@@ -240,7 +240,9 @@ void Machine::StartCta(Cta& cta, std::uint64_t linear) {
   const FunctionCode& code = *kernel->functions[0];
   cta.barriers = {};
   cta.live_threads = static_cast<std::uint32_t>(config->block.Count());
-  std::memset(cta.shared.data(), 0, cta.shared_bytes);
+  // A GPU leaves in shared memory what other blocks left there: never the zeros that a forgotten
+  // initialisation needs. All ones read as a NaN and as -1.
+  std::memset(cta.shared.data(), 0xff, cta.shared_bytes);
   std::memset(cta.local.data(), 0, cta.local_bytes * cta.warps.size() * kWarpSize);
   for (Warp& warp : cta.warps) {
     warp.live = warp.lanes;
