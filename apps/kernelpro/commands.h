@@ -48,6 +48,12 @@ struct EmulateOptions {
   bool json = false;
 };
 
+struct ClockOptions {
+  std::string device = "auto";
+  std::uint32_t repeats = 5;
+  bool json = false;
+};
+
 struct PlainOptions {  ///< tools, doctor
   bool json = false;
 };
@@ -67,6 +73,7 @@ struct SelftestOptions {
 [[nodiscard]] int ShowDiagnosis(const CandidateOptions& options);
 [[nodiscard]] int Emulate(const EmulateOptions& options);
 [[nodiscard]] int Selftest(const SelftestOptions& options);
+[[nodiscard]] int StudyTheClock(const ClockOptions& options);
 [[nodiscard]] int ListTools(const PlainOptions& options);
 [[nodiscard]] int Doctor(const PlainOptions& options);
 

@@ -97,6 +97,18 @@ void AddSelftest(CLI::App& app, SelftestOptions& o) {
   AddJson(c, &o.json);
 }
 
+void AddClock(CLI::App& app, ClockOptions& o) {
+  CLI::App* const c = Add(app, "clock",
+                          "Show how far times of this machine's GPU can be trusted: kernels whose "
+                          "ratio is known, and two clocks side by side",
+                          "kernelpro clock --repeats 20");
+  c->add_option("--device", o.device, kDevice)->capture_default_str();
+  c->add_option("--repeats", o.repeats, "Measurements of each ratio")
+      ->check(CLI::Range(1U, 1000U))
+      ->capture_default_str();
+  AddJson(c, &o.json);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("KernelPro makes CUDA kernels fast the way an expert does.", "kernelpro");
   app.require_subcommand(1);
@@ -108,6 +120,7 @@ int Main(int argc, char** argv) {
   CandidateOptions diagnose;
   EmulateOptions emulate;
   SelftestOptions selftest;
+  ClockOptions clock;
   PlainOptions tools;
   PlainOptions doctor;
   AddOptimize(app, optimize);
@@ -119,6 +132,7 @@ int Main(int argc, char** argv) {
                "kernelpro diagnose --ncu report.csv --gpu h200", diagnose, true);
   AddEmulate(app, emulate);
   AddSelftest(app, selftest);
+  AddClock(app, clock);
   AddJson(Add(app, "tools", "List the expert tools", "kernelpro tools"), &tools.json);
   AddJson(Add(app, "doctor", "Check what this machine has and lacks", "kernelpro doctor"),
           &doctor.json);
@@ -144,6 +158,9 @@ int Main(int argc, char** argv) {
   }
   if (command == "diagnose") {
     return ShowDiagnosis(diagnose);
+  }
+  if (command == "clock") {
+    return StudyTheClock(clock);
   }
   if (command == "emulate") {
     return Emulate(emulate);

@@ -11,7 +11,6 @@
 #include "commands.h"
 #include "search/record.h"
 #include "selftest/fixture.h"
-#include "selftest/fixture.h"
 #include "selftest/suite.h"
 #include "selftest/tally.h"
 #include "setup.h"

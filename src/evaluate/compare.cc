@@ -106,4 +106,12 @@ OutputError CompareOutput(const TensorSpec& tensor, std::span<const std::byte> g
   return result;
 }
 
+double RmsForTolerance(const TensorSpec& tensor, std::span<const double> want) {
+  return IsFloat(tensor.dtype) ? Rms(want, Overflow(tensor.dtype)) : 0;
+}
+
+double OverflowOf(DType dtype) {
+  return Overflow(dtype);
+}
+
 }  // namespace kernelpro

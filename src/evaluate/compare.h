@@ -30,4 +30,10 @@ enum class Judge : std::uint8_t {
                                         const Tolerance& tolerance, Judge judge,
                                         std::span<const double> magnitude = {});
 
+/// The rms(want) above: over the finite elements that the type can hold; 0 for integers.
+[[nodiscard]] double RmsForTolerance(const TensorSpec& tensor, std::span<const double> want);
+
+/// Beyond this a result of the type rounds to infinity, and then the infinity of its sign is right.
+[[nodiscard]] double OverflowOf(DType dtype);
+
 }  // namespace kernelpro

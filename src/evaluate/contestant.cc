@@ -40,7 +40,6 @@ Result<Masters> Masters::Create(const Task& task, const Workload& workload, cons
           MakeInput(tensor, Count(tensor, workload), secrets.Next());
       KP_ASSIGN_OR_RETURN(*memory, gpu.Allocate(bytes.size()));
       KP_RETURN_IF_ERROR(gpu.Upload(memory->address(), bytes));
-      masters.bytes += bytes.size();
     }
     masters.inputs.emplace(tensor.name, std::move(pair));
   }

@@ -21,7 +21,8 @@ struct Masters {
   };
 
   std::map<std::string, Pair> inputs;
-  std::uint64_t bytes = 0;
+  /// Root mean square of the magnitude of outputs with ErrorScale::kMagnitude.
+  std::map<std::string, double> magnitude;
 
   [[nodiscard]] static Result<Masters> Create(const Task& task, const Workload& workload,
                                               const cuda::Gpu& gpu, Rng secrets);

@@ -9,6 +9,7 @@
 
 #include "device/cuda/gpu.h"
 #include "device/cuda/session.h"
+#include "evaluate/compare.h"
 #include "evaluate/statistics.h"
 
 namespace kernelpro {
@@ -21,7 +22,6 @@ constexpr std::uint64_t kPartOfMemory = 5;
 bool IsTimed(const Workload& w) {
   return w.kind == Workload::Kind::kTimed;
 }
-
 
 void MergeClocks(const ClockRecord& from, ClockRecord* into) {
   if (into->sm_mhz_high == 0) {
@@ -86,17 +86,26 @@ Result<std::uint64_t> GpuTiming::SessionBytes() const {
   return bytes + (1U << 20U);
 }
 
-Result<const Masters*> GpuTiming::MastersOf(std::size_t workload) {
+Result<const Masters*> GpuTiming::MastersOf(std::size_t workload, Trials& trials,
+                                            const std::stop_token& stop) {
   auto found = masters_.find(workload);
   if (found == masters_.end()) {
     KP_ASSIGN_OR_RETURN(Masters masters, Masters::Create(task_, task_.workloads[workload],
                                                          *device_.gpu(), secrets_.Fork(workload)));
+    KP_ASSIGN_OR_RETURN(const Trial* trial, trials.Get(workload, 0, stop));
+    for (const TensorSpec& tensor : task_.tensors) {
+      if (const auto values = trial->magnitude.find(tensor.name);
+          values != trial->magnitude.end()) {
+        masters.magnitude[tensor.name] = RmsForTolerance(tensor, values->second);
+      }
+    }
     found = masters_.emplace(workload, std::move(masters)).first;
   }
   return &found->second;
 }
 
-Status GpuTiming::Time(Session& session, const std::stop_token& stop, Evaluation* evaluation) {
+Status GpuTiming::Time(Session& session, Trials& trials, const std::stop_token& stop,
+                       Evaluation* evaluation) {
   std::vector<Measurement> measurements;
   std::vector<const Workload*> workloads;
   for (std::size_t w = 0; w < task_.workloads.size(); ++w) {
@@ -104,7 +113,7 @@ Status GpuTiming::Time(Session& session, const std::stop_token& stop, Evaluation
     if (!IsTimed(workload)) {
       continue;
     }
-    KP_ASSIGN_OR_RETURN(const Masters* masters, MastersOf(w));
+    KP_ASSIGN_OR_RETURN(const Masters* masters, MastersOf(w, trials, stop));
     Contestant candidate(task_, workload, *session.cuda());
     std::optional<Contestant> baseline;
     if (baseline_) {

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "evaluate/contestant.h"
 #include "evaluate/evaluation.h"
+#include "evaluate/inputs.h"
 #include "evaluate/measure.h"
 #include "task/task.h"
 
@@ -35,10 +36,12 @@ class GpuTiming {
 
   /// Times all timed workloads and fills in times, figures, speedup and clocks. `others` are the
   /// processes of this GPU that are not known to be ours.
-  [[nodiscard]] Status Time(Session& session, const std::stop_token& stop, Evaluation* evaluation);
+  [[nodiscard]] Status Time(Session& session, Trials& trials, const std::stop_token& stop,
+                            Evaluation* evaluation);
 
  private:
-  [[nodiscard]] Result<const Masters*> MastersOf(std::size_t workload);
+  [[nodiscard]] Result<const Masters*> MastersOf(std::size_t workload, Trials& trials,
+                                                 const std::stop_token& stop);
   void Combine(const std::vector<Measurement>& measurements,
                const std::vector<const Workload*>& workloads, Evaluation* evaluation);
   [[nodiscard]] std::vector<std::string> ForeignProcesses(const Session& session) const;

@@ -10,6 +10,7 @@
 #include "evaluate/binary_examination.h"
 #include "evaluate/evaluator.h"
 #include "evaluate/gpu_timing.h"
+#include "evaluate/gpu_trials.h"
 #include "evaluate/inputs.h"
 #include "evaluate/outcome.h"
 #include "evaluate/reference.h"
@@ -57,6 +58,7 @@ class Referee final : public Evaluator {
         poison_(Rng(seed).Fork(0x706f69736f6eULL)) {
     if (device_.gpu() != nullptr) {
       gpu_timing_.emplace(task_, device_, seed);
+      gpu_trials_.emplace(task_, *device_.gpu());
     }
   }
 
@@ -196,7 +198,8 @@ class Referee final : public Evaluator {
   [[nodiscard]] Status Check(std::size_t w, Session& session, const std::stop_token& stop,
                              Evaluation* evaluation) {
     const Workload& workload = task_.workloads[w];
-    KP_ASSIGN_OR_RETURN(TrialRun run, TrialRun::Create(task_, workload, session));
+    KP_ASSIGN_OR_RETURN(TrialRun run, TrialRun::Create(task_, workload, session,
+                                                       gpu_trials_ ? &*gpu_trials_ : nullptr));
     WorkloadCheck check;
     check.workload = workload.name;
     check.hidden = workload.kind == Workload::Kind::kHidden;
@@ -263,7 +266,7 @@ class Referee final : public Evaluator {
 
   [[nodiscard]] Status TimeOnGpu(Session& session, const std::stop_token& stop,
                                  Evaluation* evaluation) {
-    KP_RETURN_IF_ERROR(gpu_timing_->Time(session, stop, evaluation));
+    KP_RETURN_IF_ERROR(gpu_timing_->Time(session, trials_, stop, evaluation));
     if (!baseline_flaw_.empty()) {
       evaluation->notes.push_back(baseline_flaw_);
     }
@@ -343,6 +346,7 @@ class Referee final : public Evaluator {
   Trials trials_;
   Rng poison_;
   std::optional<GpuTiming> gpu_timing_;  ///< on a real GPU
+  std::optional<GpuTrials> gpu_trials_;  ///< likewise
   bool baseline_tried_ = false;
   std::string baseline_flaw_;
 };

@@ -13,8 +13,10 @@
 
 namespace kernelpro {
 
-Result<TrialRun> TrialRun::Create(const Task& task, const Workload& workload, Session& session) {
+Result<TrialRun> TrialRun::Create(const Task& task, const Workload& workload, Session& session,
+                                  GpuTrials* copies) {
   TrialRun run(task, session);
+  run.copies_ = copies;
   KP_ASSIGN_OR_RETURN(run.call_.arguments, TaskArgsImage(task, workload.axes));
   const ArgsLayout layout = TaskArgsLayout(task);
   std::size_t next = 0;
@@ -103,7 +105,8 @@ Status TrialRun::CompareOutputs(const Trial& trial, CallMode mode, Ruling* rulin
 Result<TrialRun::Ruling> TrialRun::Run(const Trial& trial, std::uint64_t poison_seed, CallMode mode,
                                        std::chrono::milliseconds limit,
                                        const std::stop_token& stop) {
-  KP_RETURN_IF_ERROR(Prepare(trial, poison_seed));
+  KP_RETURN_IF_ERROR(copies_ != nullptr ? PrepareOnGpu(trial, poison_seed)
+                                        : Prepare(trial, poison_seed));
   call_.mode = mode;
   call_.wall_limit = limit;
   Ruling ruling;
@@ -112,9 +115,14 @@ Result<TrialRun::Ruling> TrialRun::Run(const Trial& trial, std::uint64_t poison_
   if (ruling.condemned) {
     return ruling;
   }
-  KP_ASSIGN_OR_RETURN(ruling.condemned, CheckBuffers(trial));
+  if (copies_ != nullptr) {
+    KP_ASSIGN_OR_RETURN(ruling.condemned, CheckBuffersOnGpu(trial));
+  } else {
+    KP_ASSIGN_OR_RETURN(ruling.condemned, CheckBuffers(trial));
+  }
   if (!ruling.condemned) {
-    KP_RETURN_IF_ERROR(CompareOutputs(trial, mode, &ruling));
+    KP_RETURN_IF_ERROR(copies_ != nullptr ? CompareOnGpu(trial, &ruling)
+                                          : CompareOutputs(trial, mode, &ruling));
   }
   return ruling;
 }

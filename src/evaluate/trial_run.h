@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "evaluate/compare.h"
+#include "evaluate/gpu_trials.h"
 #include "evaluate/inputs.h"
 #include "evaluate/outcome.h"
 #include "task/task.h"
@@ -18,8 +19,9 @@ namespace kernelpro {
 /// Buffers of one workload in a session, filled and judged by the referee.
 class TrialRun {
  public:
+  /// `copies`: on a real GPU, where filling and comparing is done on the device; else null.
   [[nodiscard]] static Result<TrialRun> Create(const Task& task, const Workload& workload,
-                                               Session& session);
+                                               Session& session, GpuTrials* copies = nullptr);
 
   struct Ruling {
     std::optional<Condemnation> condemned;
@@ -43,6 +45,7 @@ class TrialRun {
     BufferId id = 0;
     std::uint64_t bytes = 0;
     std::vector<std::byte> poison;  ///< outputs: what was written before the call
+    std::uint64_t poison_seed = 0;  ///< of the same, where it was made on the device
   };
 
   TrialRun(const Task& task, Session& session) : task_(&task), session_(&session) {}
@@ -51,8 +54,14 @@ class TrialRun {
   [[nodiscard]] Result<std::optional<Condemnation>> CheckBuffers(const Trial& trial);
   [[nodiscard]] Status CompareOutputs(const Trial& trial, CallMode mode, Ruling* ruling);
 
+  // The same three on a real GPU.
+  [[nodiscard]] Status PrepareOnGpu(const Trial& trial, std::uint64_t poison_seed);
+  [[nodiscard]] Result<std::optional<Condemnation>> CheckBuffersOnGpu(const Trial& trial);
+  [[nodiscard]] Status CompareOnGpu(const Trial& trial, Ruling* ruling);
+
   const Task* task_;
   Session* session_;
+  GpuTrials* copies_ = nullptr;
   CallRequest call_;
   std::vector<Buffer> buffers_;  ///< in order of task.tensors
 };

@@ -61,7 +61,7 @@ inline constexpr int kLimitPersistingL2 = 6;
   X(cuDevicePrimaryCtxSetFlags_v2, (int, unsigned))                                        \
   X(cuCtxSetCurrent, (Context))                                                            \
   X(cuCtxSynchronize, ())                                                                  \
-  X(cuCtxSetLimit, (int, std::size_t))                                                          \
+  X(cuCtxSetLimit, (int, std::size_t))                                                     \
   X(cuCtxGetLimit, (std::size_t*, int))                                                    \
   X(cuCtxResetPersistingL2Cache, ())                                                       \
   X(cuMemAlloc_v2, (DevicePointer*, std::size_t))                                          \

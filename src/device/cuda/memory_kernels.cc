@@ -96,9 +96,9 @@ void MemoryKernels::Compare(DevicePointer got, DevicePointer want, const Compare
   int dtype = Number(r.dtype);
   int want_dtype = Number(r.want_dtype);
   unsigned size = SizeOf(r.dtype);
-  std::array<void*, 11> arguments{&got,        &dtype,   &size,     &want,
-                                  &want_dtype, &r.count, &r.poison, &r.absolute,
-                                  &r.relative, &r.scale, &result};
+  std::array<void*, 12> arguments{&got,        &dtype,   &size,       &want,
+                                  &want_dtype, &r.count, &r.poison,   &r.absolute,
+                                  &r.relative, &r.scale, &r.overflow, &result};
   Launch(compare_, Blocks(r.count), arguments);
 }
 

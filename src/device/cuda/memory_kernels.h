@@ -43,6 +43,7 @@ struct CompareRule {
   std::uint64_t count = 0;         ///< elements
   std::uint64_t poison = 0;        ///< seed that the output was poisoned with
   double absolute = 0, relative = 0;
+  double overflow = 0;      ///< beyond it an infinity of the right sign is right
   DevicePointer scale = 0;  ///< doubles that `absolute` is a multiple of; 0: it stands alone
 };
 

@@ -101,7 +101,7 @@ __device__ bool HoldsPoison(const unsigned char* data, unsigned size, u64 i, u64
 }
 
 /// Error as a multiple of what is allowed: the rule of evaluate/compare.cc.
-__device__ double ErrorRatio(double got, double want, double allowed) {
+__device__ double ErrorRatio(double got, double want, double allowed, double overflow) {
   const double infinity = __longlong_as_double(0x7ff0000000000000LL);
   if (isnan(want)) {
     return isnan(got) ? 0 : infinity;
@@ -109,7 +109,7 @@ __device__ double ErrorRatio(double got, double want, double allowed) {
   if (isinf(want)) {
     return got == want ? 0 : infinity;
   }
-  if (got == want) {
+  if (got == want || (fabs(want) >= overflow && isinf(got) && signbit(got) == signbit(want))) {
     return 0;
   }
   const double error = fabs(got - want);
@@ -191,15 +191,16 @@ extern "C" __global__ void kp_sum_of_squares(const void* data, u64 n, int dtype,
 /// of it; else it is absolute as it stands).
 extern "C" __global__ void kp_compare(const void* got, int dtype, unsigned size, const void* want,
                                       int want_dtype, u64 n, u64 poison, double absolute,
-                                      double relative, const double* scale, Comparison* result) {
+                                      double relative, const double* scale, double overflow,
+                                      Comparison* result) {
   u64 failed = 0, unwritten = 0;
   double max_absolute = 0, max_relative = 0, worst = 0;
   const double infinity = __longlong_as_double(0x7ff0000000000000LL);
   for (u64 i = First(); i < n; i += Stride()) {
     const double value = Load(dtype, got, i);
     const double wanted = Load(want_dtype, want, i);
-    const double floor = scale == nullptr ? absolute : absolute * scale[i];
-    const double ratio = ErrorRatio(value, wanted, floor + relative * fabs(wanted));
+    const double floor = scale == nullptr ? absolute : absolute * fabs(scale[i]);
+    const double ratio = ErrorRatio(value, wanted, floor + relative * fabs(wanted), overflow);
     const double error = fabs(value - wanted);
     worst = fmax(worst, ratio);
     if (error < infinity) {
