@@ -65,6 +65,8 @@ function(kp_test)
     set(T_TIMEOUT 120)
   endif()
   add_executable(${T_NAME} ${T_SOURCES})
+  # Optimising what checks the optimised code only costs time to build.
+  target_compile_options(${T_NAME} PRIVATE -O0)
   target_link_libraries(${T_NAME} PRIVATE kp_options ${T_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${T_NAME} PRIVATE KP_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                                KP_BINARY_DIR="${PROJECT_BINARY_DIR}")

@@ -104,6 +104,8 @@ struct Evaluation {
   Provenance time_provenance = Provenance::kModelled;
   std::vector<simt::Fault> faults;
   double evaluate_ms = 0;  ///< cost of this evaluation
+  /// Parts of it: starting the candidate's process, checked calls, timed calls.
+  double start_ms = 0, check_ms = 0, time_ms = 0;
 
   PrecisionClass precision;
   std::uint32_t checked_calls = 0;      ///< calls whose outputs were compared

@@ -46,6 +46,18 @@ void Merge(const std::vector<OutputError>& from, std::vector<OutputError>* into)
   }
 }
 
+class Stopwatch {
+ public:
+  /// Milliseconds since the last lap.
+  [[nodiscard]] double Lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double, std::milli>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 class Referee final : public Evaluator {
  public:
   Referee(const Task& task, Device& device, EvaluatorOptions options, std::uint64_t seed,
@@ -158,7 +170,9 @@ class Referee final : public Evaluator {
                                .spill_store_bytes = figures.spill_store_bytes,
                                .spill_load_bytes = figures.spill_load_bytes};
     }
+    Stopwatch watch;
     KP_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, device_.Open(request));
+    evaluation->start_ms = watch.Lap();
     evaluation->sandbox = session->sandbox();
     evaluation->verdict = Verdict::kOk;
     KP_RETURN_IF_ERROR(ExamineSession(*session, stop, evaluation));
@@ -170,6 +184,7 @@ class Referee final : public Evaluator {
 
   [[nodiscard]] Status ExamineSession(Session& session, const std::stop_token& stop,
                                       Evaluation* evaluation) {
+    Stopwatch watch;
     for (std::size_t w = 0; w < task_.workloads.size(); ++w) {
       // On a real GPU the timed shapes run whole, so they are checked whole as well.
       if (!IsTimed(task_.workloads[w]) || gpu_timing_) {
@@ -179,8 +194,11 @@ class Referee final : public Evaluator {
         }
       }
     }
+    evaluation->check_ms = watch.Lap();
     if (gpu_timing_) {
-      return TimeOnGpu(session, stop, evaluation);
+      KP_RETURN_IF_ERROR(TimeOnGpu(session, stop, evaluation));
+      evaluation->time_ms = watch.Lap();
+      return Ok();
     }
     for (std::size_t w = 0; w < task_.workloads.size(); ++w) {
       if (IsTimed(task_.workloads[w])) {

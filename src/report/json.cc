@@ -75,7 +75,10 @@ Json EvaluationReport(const Evaluation& e, double seed_us, const DeviceInfo& dev
     json["time_us"] = json["figures_us"];
   }
   json.erase("figures_us");
-  json["evaluate_ms"] = e.evaluate_ms;
+  json["cost_ms"] = {{"all", e.evaluate_ms},
+                     {"start", e.start_ms},
+                     {"check", e.check_ms},
+                     {"time", e.time_ms}};
   json["device"] = device.id;
   json["gpu"] = device.title;
   return json;
