@@ -26,7 +26,7 @@ constexpr std::string_view kSource = R"(#include <dlfcn.h>
 #include <string>
 #include <vector>
 const char* const kWord = "cuModuleLoadData";
-const char* const kNoWord = "cudaMalloc and cuBLAS";
+const char* const kNoWord = "cuBLAS and cudaMalloc";
 static int hidden_from_all() { return 3; }
 __attribute__((visibility("hidden"))) int hidden_by_attribute() { return 4; }
 extern "C" int offered(double x) {
