@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -83,6 +84,7 @@ class FakeSession : public Session {
     std::memcpy(&call.n, request.arguments.data(), sizeof call.n);
     call.outcome.device_us = 10;
     call.outcome.launches.resize(1);
+    call.outcome.launches[0].time.time_us = call.outcome.device_us;
     behaviour_(call);
     guards_hit_ = call.guards_hit;
     return call.outcome;
@@ -297,6 +299,24 @@ TEST_F(EvaluatorTest, HonestOnlyOnTheSmallShapes) {
               Double(call);
             }).verdict,
             Verdict::kOk);
+}
+
+TEST_F(EvaluatorTest, FillsAreWholeWhereTheLaunchIsSampled) {
+  // Cleared first, then half of it computed by the blocks of the sample: honest.
+  const auto clear_and_sample = [](Call& call) {
+    Double(call);
+    if (call.mode == CallMode::kTime) {
+      std::fill(call.buffers.Floats("y") + call.n / 2, call.buffers.Floats("y") + call.n, 0.0F);
+      call.outcome.device_us += 2;  // Of the fill, beside those of the launch.
+    }
+  };
+  EXPECT_EQ(Evaluate(clear_and_sample).verdict, Verdict::kOk);
+  // The same outputs without a fill come from the kernel, which is then wrong.
+  EXPECT_EQ(Evaluate([&](Call& call) {
+              clear_and_sample(call);
+              call.outcome.device_us = 10;
+            }).verdict,
+            Verdict::kWrongResult);
 }
 
 TEST_F(EvaluatorTest, ImpossibleTime) {
