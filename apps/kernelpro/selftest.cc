@@ -86,6 +86,9 @@ Result<Outcome> Run(const SelftestOptions& options, const std::stop_token& stop)
   KP_ASSIGN_OR_RETURN(const std::unique_ptr<Toolchain> toolchain, FindToolchain());
   KP_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, OpenDevice(options.device));
   suite.cache_folder = CacheFolder();
+  if (!device->info().emulated) {
+    suite.call_limit = std::chrono::seconds(3);  // A GPU is quick; a hang need not take long.
+  }
   suite.jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
   const Display display(fixtures, options.json);
   Outcome outcome;

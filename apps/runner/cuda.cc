@@ -23,6 +23,7 @@
 #include "device/protocol/cuda_runner.h"
 #include "device/protocol/runner_message.h"
 #include "runner/sandbox.h"
+#include "runner/threads.h"
 
 namespace kernelpro::runner {
 namespace {
@@ -70,7 +71,7 @@ class CudaRunner {
   int (*get_last_error_)() = nullptr;
   cuda::Stream stream_ = nullptr;
   cuda::Event begin_ = nullptr, end_ = nullptr, idle_ = nullptr;
-  cuda::DevicePointer scratch_ = 0;
+  cuda::DevicePointer scratch_ = 0, gate_ = 0;
   Doorbell* doorbell_ = nullptr;
   SandboxReport sandbox_;
   void* library_ = nullptr;
@@ -112,7 +113,9 @@ std::string CudaRunner::Start(const char* runtime) {
     return "cannot map the doorbell, or the CUDA runtime has no cudaGetLastError";
   }
   doorbell_ = static_cast<Doorbell*>(page);
-  return {};
+  code = driver_.cuMemHostRegister_v2(page, 4096, cuda::kHostRegisterDeviceMap);
+  code = code != 0 ? code : driver_.cuMemHostGetDevicePointer_v2(&gate_, &doorbell_->gate, 0);
+  return code == 0 ? std::string() : "map the doorbell on the GPU: " + driver_.Describe(code);
 }
 
 Frame CudaRunner::Open(const Frame& request) {
@@ -184,6 +187,7 @@ Frame CudaRunner::Figures(std::uint64_t sequence, int returned, protocol::CudaFi
   out.U32(static_cast<std::uint32_t>(figures.synchronize));
   out.U32(static_cast<std::uint32_t>(get_last_error_()));
   out.U8(capturing != 0 ? 1 : 0);
+  out.U32(CandidateThreads());
   out.U64(persisting);
   out.F64(figures.stream_us);
   out.F64(figures.context_us);
@@ -198,9 +202,17 @@ Frame CudaRunner::Run(const Frame& request) {
   if (function == nullptr) {
     return TextAnswer(RunnerMessage::kNoEntry, request.sequence, "");
   }
+  const bool gated = request.kind == static_cast<std::uint16_t>(RunnerMessage::kGated);
+  const auto number = static_cast<std::uint32_t>(request.sequence);
+  if (gated) {
+    (void)driver_.cuStreamWaitValue32_v2(stream_, gate_, number, cuda::kWaitEqual);
+  }
   int returned = 0;
   if (!Call(function, request.payload.data(), &returned, &answer)) {
     return answer;
+  }
+  if (gated) {
+    doorbell_->warm.store(number, std::memory_order_release);
   }
   protocol::CudaFigures figures;
   figures.synchronize = driver_.cuCtxSynchronize();

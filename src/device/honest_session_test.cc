@@ -15,6 +15,7 @@ namespace {
 
 using End = CallOutcome::End;
 using ::testing::ElementsAre;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class HonestSessionTest : public SessionTest {
@@ -253,10 +254,11 @@ TEST(DeviceTest, ChoicesAreNamed) {
   EXPECT_EQ(OpenDevice("auto").value()->info().id, "emulator:h200");
   EXPECT_THAT(OpenDevice("auto").value()->info().title, HasSubstr("emulated"));
   EXPECT_EQ(OpenDevice("emulator").value()->info().arch, "sm_90");
-  const auto cuda = OpenDevice("cuda:1");
+  // Far beyond what any machine has; without a driver that is what is missing.
+  const auto cuda = OpenDevice("cuda:999");
   ASSERT_FALSE(cuda);
-  EXPECT_EQ(cuda.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(cuda.error().message, HasSubstr("--device emulator"));
+  EXPECT_THAT(cuda.error().message, AnyOf(HasSubstr("libcuda.so.1"), HasSubstr("no GPU 999")));
+  EXPECT_FALSE(OpenDevice("cuda:one"));
   const auto odd = OpenDevice("quantum");
   ASSERT_FALSE(odd);
   EXPECT_EQ(odd.error().code, ErrorCode::kInvalidArgument);

@@ -25,6 +25,7 @@ struct EvaluatorOptions {
   std::chrono::milliseconds call_limit{20'000};
   /// Real GPU: what candidates are timed against, usually the task's seed.
   std::optional<Build> baseline;
+  std::uint32_t timing_pairs = 14;     ///< real GPU: samples of candidate and baseline each
   std::filesystem::path cache_folder;  ///< where the compiled reference is kept
   /// cuobjdump or nvdisasm; empty: what a candidate computes with is read from its PTX alone.
   std::filesystem::path disassembler;

@@ -72,11 +72,10 @@ std::vector<double> WeightedSum(const std::vector<Measurement>& measurements,
 }  // namespace
 
 Result<std::uint64_t> GpuTiming::SessionBytes() const {
-  const MeasurePlan plan;
   std::uint64_t bytes = 1U << 20U;
   for (const Workload& workload : task_.workloads) {
     KP_ASSIGN_OR_RETURN(const std::uint64_t set, Contestant::SetBytes(task_, workload));
-    const std::uint64_t sets = IsTimed(workload) ? plan.most_calls + 1 : 1;
+    const std::uint64_t sets = IsTimed(workload) ? plan_.most_calls + 1 : 1;
     const std::uint64_t wanted = set * sets;
     const std::uint64_t most =
         std::min(kMostSessionBytes, device_.gpu()->total_bytes() / kPartOfMemory);
@@ -121,7 +120,7 @@ Status GpuTiming::Time(Session& session, Trials& trials, const std::stop_token& 
     }
     KP_ASSIGN_OR_RETURN(Measurement measured,
                         Measure(*device_.gpu(), candidate, baseline ? &*baseline : nullptr,
-                                *masters, MeasurePlan{}, Rng(secrets_.Next()), stop));
+                                *masters, plan_, Rng(secrets_.Next()), stop));
     if (measured.condemned) {
       evaluation->verdict = measured.condemned->verdict;
       evaluation->reason =

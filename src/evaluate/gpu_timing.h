@@ -23,8 +23,8 @@ namespace kernelpro {
 /// masters from one candidate to the next. Not thread safe.
 class GpuTiming {
  public:
-  GpuTiming(const Task& task, Device& device, std::uint64_t seed)
-      : task_(task), device_(device), secrets_(Rng(seed).Fork(0x74696d65ULL)) {}
+  GpuTiming(const Task& task, Device& device, const MeasurePlan& plan, std::uint64_t seed)
+      : task_(task), device_(device), plan_(plan), secrets_(Rng(seed).Fork(0x74696d65ULL)) {}
 
   /// Device memory that a session needs for the checked and timed workloads of the task.
   [[nodiscard]] Result<std::uint64_t> SessionBytes() const;
@@ -48,6 +48,7 @@ class GpuTiming {
 
   const Task& task_;
   Device& device_;
+  MeasurePlan plan_;
   Rng secrets_;
   std::unique_ptr<Session> baseline_;
   std::map<std::size_t, Masters> masters_;

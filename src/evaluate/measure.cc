@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "evaluate/compare.h"
+#include "evaluate/statistics.h"
 
 namespace kernelpro {
 namespace {
@@ -20,6 +21,8 @@ using cuda::BatchRequest;
 constexpr std::chrono::milliseconds kBatchLimit{20'000};
 /// How long outputs that are not right are given to become so: then they were late, not wrong.
 constexpr std::chrono::milliseconds kLateness{60};
+/// Samples are tried this many times as often as they are wanted.
+constexpr std::uint32_t kMostTries = 3;
 /// Calls of one sample whose outputs are compared with the baseline's, at least.
 constexpr std::size_t kFewestVerified = 3;
 /// Both sides may be off by the task's tolerance.
@@ -51,20 +54,22 @@ class Match {
     if (baseline_ != nullptr && !Over()) {
       KP_RETURN_IF_ERROR(Choose(*baseline_, &baseline_calls_));
     }
+    if (!Over()) {
+      KP_RETURN_IF_ERROR(Gated());
+    }
     for (std::uint32_t i = 0; i < plan_.singles && !Over(); ++i) {
       KP_RETURN_IF_ERROR(Single());
     }
-    const std::uint32_t most = plan_.pairs + plan_.pairs / 2;
-    for (std::uint32_t i = 0; i < most && kept_ < plan_.pairs && !Over(); ++i) {
-      KP_RETURN_IF_ERROR(Pair(i % 2 != 0));
+    const std::uint32_t most = kMostTries * plan_.pairs;
+    std::uint32_t tried = 0;
+    for (; tried < most && kept_ < plan_.pairs && !Over(); ++tried) {
+      KP_RETURN_IF_ERROR(Pair(tried % 2 != 0));
     }
     for (std::uint32_t i = 0; i < plan_.warm_samples && !Over(); ++i) {
       KP_RETURN_IF_ERROR(Warm());
     }
     if (!Over()) {
-      if (auto why = WhyNotBelieved(rows_, singles_)) {
-        Condemn(Verdict::kTimingEscape, std::move(*why));
-      }
+      JudgeClocks(tried);
     }
     KP_RETURN_IF_ERROR(candidate_.Release());
     if (baseline_ != nullptr) {
@@ -80,6 +85,50 @@ class Match {
     if (!Over()) {
       measurement_.condemned = Condemnation{verdict, std::move(reason)};
     }
+  }
+
+  /// Too few samples counted: because of the candidate, or because the machine is busy?
+  void JudgeClocks(std::uint32_t tried) {
+    if (kept_ < std::max<std::uint32_t>(kFewestSamples, plan_.pairs / 2)) {
+      const bool busy = baseline_ != nullptr && 2 * theirs_disturbed_ > tried;
+      Condemn(busy ? Verdict::kInfrastructureError : Verdict::kTimingEscape,
+              fmt::format("{} ({} of {} samples; of the baseline's {})", why_not_counted_,
+                          mine_disturbed_, tried, theirs_disturbed_));
+    } else if (auto why = WhyPutOff(rows_, singles_)) {
+      Condemn(Verdict::kTimingEscape, std::move(*why));
+    }
+  }
+
+  /// One call behind a gate on its stream: what it does must wait there. A stream of the
+  /// candidate's own that does not wait for the given one writes outputs while the gate is shut.
+  [[nodiscard]] Status Gated() {
+    const Contents contents = NewContents(1);
+    KP_RETURN_IF_ERROR(candidate_.Reserve(1));
+    KP_RETURN_IF_ERROR(candidate_.Fill(0, masters_, contents[0]));
+    cuda::GatedRequest request;
+    request.arguments = arguments_;
+    request.pointers = candidate_.pointers(0);
+    request.wall_limit = kBatchLimit;
+    std::uint64_t before = 0;
+    std::uint64_t behind = 0;
+    KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> at_first, Flaws(contents));
+    before = at_first[1];
+    request.look = [&]() -> Status {
+      KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> counts, Flaws(contents));
+      behind = counts[1];
+      return Ok();
+    };
+    KP_ASSIGN_OR_RETURN(const CallOutcome outcome, candidate_.session().CallGated(request, stop_));
+    if (auto condemned = JudgeCall(outcome)) {
+      Condemn(condemned->verdict, condemned->reason);
+    } else if (behind < before) {
+      Condemn(
+          Verdict::kTimingEscape,
+          fmt::format("{} output elements were written before the work in front of the call on its "
+                      "stream was done: a stream of the candidate's own does not wait for it",
+                      before - behind));
+    }
+    return Over() ? Ok() : VerifyWritten(contents);
   }
 
   [[nodiscard]] Contents NewContents(std::size_t count) {
@@ -224,13 +273,23 @@ class Match {
   }
 
   void Keep(const BatchOutcome& mine, const BatchOutcome& theirs, std::size_t baseline_calls) {
-    const cuda::Reading reading = gpu_.nvml().Read();
-    if (Note(reading)) {
+    const Window window = WindowOf(mine, calls_);
+    bool counts = !Note(gpu_.nvml().Read());
+    if (auto why = WhyNotCounted(window)) {
+      ++mine_disturbed_;
+      why_not_counted_ = std::move(*why);
+      counts = false;
+    }
+    if (baseline_ != nullptr && WhyNotCounted(WindowOf(theirs, baseline_calls))) {
+      ++theirs_disturbed_;
+      counts = false;
+    }
+    if (!counts) {
       ++measurement_.discarded;
       return;
     }
     ++kept_;
-    rows_.push_back(WindowOf(mine, calls_));
+    rows_.push_back(window);
     measurement_.calls += static_cast<std::uint32_t>(calls_);
     measurement_.candidate_us.push_back(mine.stream_us / static_cast<double>(calls_));
     measurement_.host_us.push_back(mine.wall_us / static_cast<double>(calls_));
@@ -384,7 +443,8 @@ class Match {
   std::vector<std::byte> arguments_;
   cuda::Memory results_;
   std::size_t calls_ = 1, baseline_calls_ = 1;
-  std::uint32_t kept_ = 0;
+  std::uint32_t kept_ = 0, mine_disturbed_ = 0, theirs_disturbed_ = 0;
+  std::string why_not_counted_ = "samples were taken under the hardware's brakes";
   std::vector<Window> rows_, singles_;
   Measurement measurement_;
 };

@@ -69,7 +69,9 @@ class Referee final : public Evaluator {
         trials_(task_, reference_, seed),
         poison_(Rng(seed).Fork(0x706f69736f6eULL)) {
     if (device_.gpu() != nullptr) {
-      gpu_timing_.emplace(task_, device_, seed);
+      MeasurePlan plan;
+      plan.pairs = options_.timing_pairs;
+      gpu_timing_.emplace(task_, device_, plan, seed);
       gpu_trials_.emplace(task_, *device_.gpu());
     }
   }

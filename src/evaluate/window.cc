@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace kernelpro {
@@ -24,57 +25,59 @@ bool ClocksDisagree(const Window& w) {
   return std::fabs(w.wall_us - w.stream_us) > kClockShare * w.wall_us + kClockSlackUs;
 }
 
-template <class Rule>
-const Window* MostBreak(std::span<const Window> windows, Rule rule) {
-  const auto broken = std::ranges::count_if(windows, rule);
-  if (2 * static_cast<std::size_t>(broken) <= windows.size()) {
-    return nullptr;
-  }
-  return &*std::ranges::find_if(windows, rule);
-}
-
 double MedianPerCall(std::span<const Window> windows) {
   std::vector<double> times;
   for (const Window& w : windows) {
     times.push_back(w.context_us / w.calls);
   }
   std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
-  return times.empty() ? 0 : times[times.size() / 2];
+  return times[times.size() / 2];
+}
+
+double FastestPerCall(std::span<const Window> windows) {
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const Window& w : windows) {
+    fastest = std::min(fastest, w.context_us / w.calls);
+  }
+  return fastest;
 }
 
 }  // namespace
 
-std::optional<std::string> WhyNotBelieved(std::span<const Window> rows,
-                                          std::span<const Window> singles) {
-  for (const auto windows : {rows, singles}) {
-    if (MostBreak(windows, [](const Window& w) { return !Usable(w); }) != nullptr) {
-      return "the events around the calls give no time";
-    }
-    if (const Window* w = MostBreak(windows, Escapes)) {
-      return fmt::format(
-          "work went on after the last event on the candidate's stream: {:.1f} us to the event, "
-          "{:.1f} "
-          "us until the GPU was idle ({} calls); a side stream must be joined",
-          w->stream_us, w->context_us, w->calls);
-    }
-    if (const Window* w = MostBreak(windows, ClocksDisagree)) {
-      return fmt::format(
-          "event time and the referee's clock disagree: {:.1f} us against {:.1f} us "
-          "over {} calls",
-          w->stream_us, w->wall_us, w->calls);
-    }
+std::optional<std::string> WhyNotCounted(const Window& w) {
+  if (!Usable(w)) {
+    return "the events around the calls give no time";
   }
-  if (!rows.empty() && !singles.empty()) {
-    const double row = MedianPerCall(rows);
-    const double single = MedianPerCall(singles);
-    if (single > 1.5 * row + kClockSlackUs) {
-      return fmt::format(
-          "a call that is waited for takes {:.1f} us, one in a row {:.1f} us: work is "
-          "put off or shared between calls",
-          single, row);
-    }
+  if (Escapes(w)) {
+    return fmt::format(
+        "work went on after the last event on the candidate's stream: {:.1f} us to the event, "
+        "{:.1f} "
+        "us until the GPU was idle ({} calls); a side stream must be joined",
+        w.stream_us, w.context_us, w.calls);
+  }
+  if (ClocksDisagree(w)) {
+    return fmt::format(
+        "event time and the referee's clock disagree: {:.1f} us against {:.1f} us "
+        "over {} calls",
+        w.stream_us, w.wall_us, w.calls);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> WhyPutOff(std::span<const Window> rows,
+                                     std::span<const Window> singles) {
+  if (rows.empty() || singles.empty()) {
+    return std::nullopt;
+  }
+  const double row = MedianPerCall(rows);
+  const double single = FastestPerCall(singles);
+  if (single <= 1.5 * row + kClockSlackUs) {
+    return std::nullopt;
+  }
+  return fmt::format(
+      "a call that is waited for takes {:.1f} us, one in a row {:.1f} us: work is put "
+      "off or shared between calls",
+      single, row);
 }
 
 }  // namespace kernelpro

@@ -24,10 +24,14 @@ inline constexpr double kClockSlackUs = 30;
 /// Share of the window by which event time and the referee's clock may differ.
 inline constexpr double kClockShare = 0.02;
 
-/// Why the times of a candidate are not believed; nothing when they are. One bad window is an
-/// interrupt: a rule speaks when more than half of the windows break it. `rows` are the samples,
-/// `singles` calls that were waited for one by one.
-[[nodiscard]] std::optional<std::string> WhyNotBelieved(std::span<const Window> rows,
-                                                        std::span<const Window> singles);
+/// Why a sample is not counted; nothing when its clocks fit together. A busy machine disturbs some
+/// samples (an interrupt between two clocks), a forger all that matter: he gains nothing, because
+/// only samples that fit are counted.
+[[nodiscard]] std::optional<std::string> WhyNotCounted(const Window& window);
+
+/// Why a row of calls is not believed beside calls that were waited for one by one (of which the
+/// fastest counts); nothing when it is.
+[[nodiscard]] std::optional<std::string> WhyPutOff(std::span<const Window> rows,
+                                                   std::span<const Window> singles);
 
 }  // namespace kernelpro

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <string>
+#include <cmath>
 #include <vector>
 
 namespace kernelpro {
@@ -13,56 +13,55 @@ namespace {
 using ::testing::HasSubstr;
 
 /// What an H200 gives for an honest kernel: waking up costs some 10 us of the referee's clock.
-std::vector<Window> Honest(std::uint32_t calls, double each_us, std::size_t count) {
+Window Honest(std::uint32_t calls, double each_us) {
   const double all = calls * each_us;
-  return std::vector<Window>(count, Window{calls, all, all + 7, all + 12});
+  return {calls, all, all + 7, all + 12};
 }
 
-std::string Why(const std::vector<Window>& rows, const std::vector<Window>& singles) {
-  return WhyNotBelieved(rows, singles).value_or("");
+std::vector<Window> Times(std::size_t count, const Window& window) {
+  return std::vector<Window>(count, window);
 }
 
-TEST(Window, HonestKernelsOfAllLengthsAreBelieved) {
+TEST(Window, HonestKernelsOfAllLengthsCount) {
   for (const double us : {3.0, 5.0, 30.0, 500.0, 5000.0, 200000.0}) {
     const auto calls = static_cast<std::uint32_t>(us > 3000 ? 1 : 3000 / us);
-    EXPECT_EQ(Why(Honest(calls, us, 14), Honest(1, us + 2, 5)), "") << us;
+    EXPECT_EQ(WhyNotCounted(Honest(calls, us)), std::nullopt) << us;
+    EXPECT_EQ(WhyNotCounted(Honest(1, us + 2)), std::nullopt) << us;
+    EXPECT_EQ(WhyPutOff(Times(14, Honest(calls, us)), Times(5, Honest(1, us + 2))), std::nullopt);
   }
-  EXPECT_EQ(Why({}, {}), "");
 }
 
-TEST(Window, AFewBadWindowsAreNoise) {
-  auto rows = Honest(100, 30, 14);
-  for (std::size_t i = 0; i < 7; ++i) {
-    rows[i].wall_us *= 3;
-  }
-  EXPECT_EQ(Why(rows, Honest(1, 30, 5)), "");
-  rows[7].wall_us *= 3;
-  EXPECT_THAT(Why(rows, Honest(1, 30, 5)), HasSubstr("referee's clock disagree"));
+TEST(Window, WorkOnAnUnjoinedStreamDoesNotCount) {
+  Window w = Honest(100, 30);
+  w.stream_us = 250;  // the launches only
+  EXPECT_THAT(WhyNotCounted(w).value_or(""), HasSubstr("side stream"));
 }
 
-TEST(Window, WorkOnAnUnjoinedStreamIsFound) {
-  auto rows = Honest(100, 30, 14);
-  for (Window& w : rows) {
-    w.stream_us = 250;  // the launches only
+TEST(Window, ForgedEventsDoNotCount) {
+  Window w = Honest(100, 30);
+  w.stream_us = w.context_us = 0.9 * w.stream_us;
+  EXPECT_THAT(WhyNotCounted(w).value_or(""), HasSubstr("referee's clock disagree"));
+  for (const double forged : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    w.stream_us = w.context_us = forged;
+    EXPECT_THAT(WhyNotCounted(w).value_or(""), HasSubstr("give no time")) << forged;
   }
-  EXPECT_THAT(Why(rows, Honest(1, 30, 5)), HasSubstr("side stream"));
 }
 
-TEST(Window, ForgedEventsAreFound) {
-  auto rows = Honest(100, 30, 14);
-  for (Window& w : rows) {
-    w.stream_us = w.context_us = 0.9 * w.stream_us;
-  }
-  EXPECT_THAT(Why(rows, Honest(1, 30, 5)), HasSubstr("referee's clock disagree"));
-  for (Window& w : rows) {
-    w.stream_us = w.context_us = 0;
-  }
-  EXPECT_THAT(Why(rows, {}), HasSubstr("give no time"));
+TEST(Window, AnInterruptDoesNotCount) {
+  Window w = Honest(100, 30);
+  w.wall_us += 1000;
+  EXPECT_THAT(WhyNotCounted(w).value_or(""), HasSubstr("referee's clock disagree"));
 }
 
-TEST(Window, WorkPutOffIsFound) {
-  EXPECT_THAT(Why(Honest(100, 30, 14), Honest(1, 200, 5)), HasSubstr("put off"));
-  EXPECT_EQ(Why(Honest(100, 30, 14), Honest(1, 45, 5)), "");
+TEST(Window, WorkPutOffIsFoundAndNoiseIsNot) {
+  const auto rows = Times(14, Honest(100, 30));
+  EXPECT_THAT(WhyPutOff(rows, Times(5, Honest(1, 200))).value_or(""), HasSubstr("put off"));
+  EXPECT_EQ(WhyPutOff(rows, Times(5, Honest(1, 45))), std::nullopt);
+  auto noisy = Times(5, Honest(1, 400));
+  noisy[3] = Honest(1, 32);
+  EXPECT_EQ(WhyPutOff(rows, noisy), std::nullopt);
+  EXPECT_EQ(WhyPutOff({}, noisy), std::nullopt);
+  EXPECT_EQ(WhyPutOff(rows, {}), std::nullopt);
 }
 
 }  // namespace

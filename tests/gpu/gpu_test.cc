@@ -74,6 +74,7 @@ extern "C" void kernelpro_reference(const ReferenceArgs* a) {
 std::string Source(const std::string& device, const std::string& host) {
   return fmt::format(R"(#include "kernelpro_task.h"
 #include <unistd.h>
+#include <cstdio>
 __global__ void Scale(const float* x, float* out, int64_t n) {{
   const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
   {}

@@ -33,6 +33,8 @@ inline constexpr Code kIllegalAddress = 700;
 
 inline constexpr unsigned kScheduleSpin = 1;  ///< CU_CTX_SCHED_SPIN
 inline constexpr unsigned kIpcLazyPeerAccess = 1;
+inline constexpr unsigned kHostRegisterDeviceMap = 2;  ///< CU_MEMHOSTREGISTER_DEVICEMAP
+inline constexpr unsigned kWaitEqual = 1;              ///< CU_STREAM_WAIT_VALUE_EQ
 
 /// CUdevice_attribute.
 inline constexpr int kAttributeMultiprocessors = 16;
@@ -80,6 +82,9 @@ inline constexpr int kLimitPersistingL2 = 6;
                      unsigned, Stream, void**, void**))                                    \
   X(cuStreamCreate, (Stream*, unsigned))                                                   \
   X(cuStreamSynchronize, (Stream))                                                         \
+  X(cuStreamWaitValue32_v2, (Stream, DevicePointer, std::uint32_t, unsigned))              \
+  X(cuMemHostRegister_v2, (void*, std::size_t, unsigned))                                  \
+  X(cuMemHostGetDevicePointer_v2, (DevicePointer*, void*, unsigned))                       \
   X(cuStreamIsCapturing, (Stream, int*))                                                   \
   X(cuEventCreate, (Event*, unsigned))                                                     \
   X(cuEventRecord, (Event, Stream))                                                        \

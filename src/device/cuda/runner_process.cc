@@ -179,21 +179,4 @@ std::uint64_t RunnerProcess::ResidentBytes() const {
   return resident * kPageBytes;
 }
 
-std::uint32_t RunnerProcess::StrayThreads() const {
-  if (!child_) {
-    return 0;
-  }
-  std::uint32_t stray = 0;
-  std::error_code error;
-  const std::string main = std::to_string(child_->pid());
-  for (const auto& task : fs::directory_iterator(fmt::format("/proc/{}/task", main), error)) {
-    if (task.path().filename() == main) {
-      continue;
-    }
-    const auto name = ReadFile(task.path() / "comm");
-    stray += name.ok() && !name->starts_with("cuda") ? 1 : 0;
-  }
-  return stray;
-}
-
 }  // namespace kernelpro::cuda

@@ -55,8 +55,6 @@ class RunnerProcess {
 
   /// Bytes of host memory that it has in use; 0 when it is gone.
   [[nodiscard]] std::uint64_t ResidentBytes() const;
-  /// Threads that are neither the main one nor the driver's own.
-  [[nodiscard]] std::uint32_t StrayThreads() const;
 
  private:
   RunnerProcess() = default;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -31,6 +32,9 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPollStep{10};
 constexpr milliseconds kDeathPatience{2'000};
+/// How long a call behind a shut gate is given to return, and what it started to show itself.
+constexpr milliseconds kGatePatience{200};
+constexpr milliseconds kGateWatch{2};
 /// What the driver itself may take for a candidate's context, beyond which memory is the
 /// candidate's.
 constexpr std::uint64_t kContextBytes = 1ULL << 30U;
@@ -86,6 +90,7 @@ bool DecodeFigures(const Frame& answer, protocol::CudaFigures* figures) {
   figures->synchronize = static_cast<std::int32_t>(in.U32());
   figures->last_error = static_cast<std::int32_t>(in.U32());
   figures->capturing = in.U8();
+  figures->threads = in.U32();
   figures->persisting = in.U64();
   figures->stream_us = in.F64();
   figures->context_us = in.F64();
@@ -301,13 +306,54 @@ Result<CallOutcome> CudaSession::Call(const CallRequest& request, const std::sto
   if (runner_->socket().Send(Message(kind, sequence, std::move(image)), deadline)) {
     end = Await(sequence, deadline, stop);
   }
+  end.prepare = request.prepare;
+  protocol::CudaFigures figures;
+  return Finish(std::move(end), &figures, request.wall_limit);
+}
+
+Result<CallOutcome> CudaSession::Finish(RunnerEnd end, protocol::CudaFigures* figures,
+                                        milliseconds wall_limit) {
   if (end.kind == RunnerEnd::Kind::kCancelled) {
     End("stopped on request");
     return Fail(ErrorCode::kCancelled, "the call was stopped on request");
   }
-  end.prepare = request.prepare;
+  return Conclude(std::move(end), figures, wall_limit);
+}
+
+Result<CallOutcome> CudaSession::CallGated(const GatedRequest& request,
+                                           const std::stop_token& stop) {
+  if (load_failure_ || !ended_.empty()) {
+    return Fail(ErrorCode::kUnavailable, "the session has ended: " + ended_);
+  }
+  KP_RETURN_IF_ERROR(gpu_.MakeCurrent());
+  KP_RETURN_IF_ERROR(gpu_.Synchronize());
+  KP_ASSIGN_OR_RETURN(std::vector<std::byte> image, Image(request.arguments, request.pointers));
+  const Deadline deadline = After(request.wall_limit);
+  const std::uint64_t sequence = ++sequence_;
+  const auto number = static_cast<std::uint32_t>(sequence);
+  protocol::Doorbell& bell = runner_->doorbell();
+  RunnerEnd end;
+  end.kind = RunnerEnd::Kind::kGone;
   protocol::CudaFigures figures;
-  return Conclude(std::move(end), &figures, request.wall_limit);
+  if (!runner_->socket().Send(Message(RunnerMessage::kGated, sequence, std::move(image)),
+                              deadline)) {
+    return Finish(std::move(end), &figures, request.wall_limit);
+  }
+  // A candidate that waits for its own work inside the call does not return before the gate opens.
+  end = Await(sequence, After(kGatePatience), stop, &bell.warm);
+  const bool waits = end.kind == RunnerEnd::Kind::kTimedOut;
+  if (end.kind != RunnerEnd::Kind::kAnswered && !waits) {
+    return Finish(std::move(end), &figures, request.wall_limit);
+  }
+  if (waits || end.answer.kind == 0) {
+    std::this_thread::sleep_for(kGateWatch);
+    const Status looked = request.look();
+    bell.gate.store(number, std::memory_order_release);
+    KP_RETURN_IF_ERROR(looked);
+    end = Await(sequence, deadline, stop);
+  }
+  bell.gate.store(number, std::memory_order_release);
+  return Finish(std::move(end), &figures, request.wall_limit);
 }
 
 Result<std::vector<std::byte>> CudaSession::PackBatch(const BatchRequest& request) const {
@@ -341,12 +387,9 @@ Result<BatchOutcome> CudaSession::TimeBatch(const BatchRequest& request,
   protocol::Doorbell& bell = runner_->doorbell();
   BatchOutcome outcome;
   const auto conclude = [&](RunnerEnd end) -> Result<BatchOutcome> {
-    if (end.kind == RunnerEnd::Kind::kCancelled) {
-      End("stopped on request");
-      return Fail(ErrorCode::kCancelled, "the call was stopped on request");
-    }
     protocol::CudaFigures figures;
-    outcome.call = Conclude(std::move(end), &figures, request.wall_limit);
+    KP_ASSIGN_OR_RETURN(outcome.call, Finish(std::move(end), &figures, request.wall_limit));
+    outcome.stray_threads = figures.threads;
     outcome.stream_us = figures.stream_us;
     outcome.context_us = figures.context_us;
     outcome.persisting_l2_bytes = figures.persisting;
@@ -377,7 +420,6 @@ Result<BatchOutcome> CudaSession::TimeBatch(const BatchRequest& request,
   end = Await(sequence, deadline, stop, &bell.done);
   const auto finish = std::chrono::steady_clock::now();
   outcome.wall_us = std::chrono::duration<double, std::micro>(finish - start).count();
-  outcome.stray_threads = runner_->StrayThreads();
   if (!failed(end)) {
     end = Await(sequence, deadline, stop);
   }

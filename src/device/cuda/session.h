@@ -31,6 +31,15 @@ struct BatchRequest {
   std::chrono::milliseconds wall_limit{20'000};
 };
 
+/// One call whose stream is held by a gate.
+struct GatedRequest {
+  std::vector<std::byte> arguments;
+  std::vector<PointerSlot> pointers;
+  /// Called while the gate is shut and the candidate has returned, or waits for its own work.
+  std::function<Status()> look;
+  std::chrono::milliseconds wall_limit{20'000};
+};
+
 struct BatchOutcome {
   CallOutcome call;
   double stream_us = 0;   ///< events around the calls on their stream, in the runner
@@ -66,6 +75,9 @@ class CudaSession final : public Session {
   [[nodiscard]] Result<BatchOutcome> TimeBatch(const BatchRequest& request,
                                                const std::stop_token& stop);
 
+  [[nodiscard]] Result<CallOutcome> CallGated(const GatedRequest& request,
+                                              const std::stop_token& stop);
+
   [[nodiscard]] Gpu& gpu() { return gpu_; }
 
   /// Where the referee sees a buffer.
@@ -97,6 +109,9 @@ class CudaSession final : public Session {
   [[nodiscard]] referee::RunnerEnd Await(std::uint64_t sequence, referee::Deadline deadline,
                                          const std::stop_token& stop,
                                          const std::atomic<std::uint32_t>* bell = nullptr);
+  /// The end of a call for its caller; kCancelled is an Error.
+  [[nodiscard]] Result<CallOutcome> Finish(referee::RunnerEnd end, protocol::CudaFigures* figures,
+                                           std::chrono::milliseconds wall_limit);
   [[nodiscard]] std::optional<referee::RunnerEnd> Look(std::uint64_t sequence);
   [[nodiscard]] bool Take(const protocol::Frame& frame, std::uint64_t sequence,
                           referee::RunnerEnd* end);

@@ -19,6 +19,7 @@ struct Doorbell {
   std::atomic<std::uint32_t> wake;  ///< referee: inputs are there; make the context the GPU's again
   std::atomic<std::uint32_t> awake;  ///< runner
   std::atomic<std::uint32_t> go;     ///< referee, as it reads its clock
+  std::atomic<std::uint32_t> gate;   ///< referee: a gated call may go on; the GPU reads it too
   std::atomic<std::uint32_t> done;   ///< runner: all calls are over and the context is idle
 };
 
@@ -37,6 +38,7 @@ struct CudaFigures {
   std::int32_t synchronize = 0;  ///< cuCtxSynchronize after the call
   std::int32_t last_error = 0;   ///< cudaGetLastError after the call
   std::uint8_t capturing = 0;    ///< the candidate left the stream in capture mode
+  std::uint32_t threads = 0;     ///< that the candidate started and that still run
   std::uint64_t persisting = 0;  ///< L2 set aside for persisting lines, bytes
   double stream_us = 0;          ///< batch: between events around the calls on their stream
   double context_us = 0;         ///< batch: to an event recorded after the context was idle

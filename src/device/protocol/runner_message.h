@@ -23,6 +23,8 @@ enum class RunnerMessage : std::uint16_t {
   kOpen,    ///< referee -> runner: OpenArena -> kOpened, ArenaOpened
   kOpened,  ///< runner -> referee
   kLoad,    ///< referee -> runner, with the candidate's library as descriptor -> kLoaded
+  kGated,   ///< referee -> runner: TaskArgs image; the stream waits for the gate; bell "warm" rings
+            ///< when the candidate has returned, then kReturned
   kBatch,   ///< referee -> runner: BatchOrder -> doorbell, then kReturned
 };
 
