@@ -63,6 +63,7 @@ Result<Sanitized> Sanitize(Bench& bench, const Candidate& candidate, const std::
     evaluation->verdict = condemned->verdict;
     evaluation->reason = std::move(condemned->reason);
     evaluation->time_us = 0;
+    evaluation->speedup.reset();  // A kernel that is not right has none.
   }
   return sanitized;
 }

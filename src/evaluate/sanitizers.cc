@@ -106,9 +106,12 @@ std::optional<Confinement> ConfinementOf(const SanitizerRequest& request, const 
   }
   std::error_code error;
   Confinement confinement = SystemConfinement();
-  for (const fs::path& path : {request.toolkit, fs::canonical(request.tool, error).parent_path(),
-                               request.tool.parent_path(), request.recipe.runtime.parent_path(),
-                               request.recipe.runner, request.library, folder}) {
+  // In a toolkit bin/compute-sanitizer is a script that starts the one in compute-sanitizer/.
+  const fs::path place = fs::canonical(request.tool, error).parent_path();
+  for (const fs::path& path :
+       {request.toolkit, place, request.tool.parent_path(),
+        place.parent_path() / "compute-sanitizer", request.recipe.runtime.parent_path(),
+        request.recipe.runner, request.library, folder}) {
     if (path.has_relative_path()) {
       confinement.read_only.push_back(path);
     }
