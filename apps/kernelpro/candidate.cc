@@ -10,6 +10,7 @@
 #include "profile/ncu_csv.h"
 #include "report/json.h"
 #include "report/text.h"
+#include "sanitize.h"
 #include "search/record.h"
 #include "search/workbench.h"
 #include "setup.h"
@@ -21,6 +22,7 @@ using report::Json;
 
 struct Examined {
   std::unique_ptr<Bench> bench;  ///< null for a profile from a file
+  Candidate candidate;
   search::Assessment assessment;
   double seed_us = 0;  ///< 0 when the seed has no time
 };
@@ -45,7 +47,7 @@ Result<Examined> ExamineCandidate(const CandidateOptions& options, bool against_
   if (file.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "no FILE given and the task has no seed.cu");
   }
-  Candidate candidate;
+  Candidate& candidate = examined.candidate;
   candidate.flags = options.flags;
   KP_ASSIGN_OR_RETURN(candidate.source, ReadSource(file));
   KP_ASSIGN_OR_RETURN(examined.assessment, Assess(bench, candidate, stop));
@@ -91,19 +93,33 @@ int SayVerdict(const Evaluation& evaluation, bool json) {
 
 int Evaluate(const CandidateOptions& options) {
   const Interrupt interrupt;
-  const Result<Examined> examined = ExamineCandidate(options, true, interrupt.token());
+  Result<Examined> examined = ExamineCandidate(options, true, interrupt.token());
   if (!examined) {
     return Complain(examined.error(), options.json);
   }
-  const Evaluation& evaluation = examined->assessment.evaluation;
-  const bool ok = evaluation.verdict == Verdict::kOk;
+  Evaluation& evaluation = examined->assessment.evaluation;
+  Sanitized sanitized;
+  if (options.sanitize) {
+    Result<Sanitized> ran =
+        Sanitize(*examined->bench, examined->candidate, interrupt.token(), &evaluation);
+    if (!ran) {
+      return Complain(ran.error(), options.json);
+    }
+    sanitized = std::move(ran).value();
+  }
   if (options.json) {
-    fmt::print("{}\n", search::Dump(report::EvaluationReport(evaluation, examined->seed_us,
-                                                             examined->bench->device->info())));
+    report::Json json =
+        report::EvaluationReport(evaluation, examined->seed_us, examined->bench->device->info());
+    if (options.sanitize) {
+      json["sanitizers"] = std::move(sanitized.json);
+      json["sanitizers_text"] = sanitized.line;
+    }
+    fmt::print("{}\n", search::Dump(json));
   } else {
     fmt::print("{}", report::EvaluationText(evaluation, examined->seed_us));
+    fmt::print("{}{}", sanitized.line, options.sanitize ? "\n" : "");
   }
-  return ok ? 0 : 1;
+  return evaluation.verdict == Verdict::kOk ? 0 : 1;
 }
 
 int ShowProfile(const CandidateOptions& options) {

@@ -32,6 +32,7 @@ struct CandidateOptions {  ///< evaluate, profile, diagnose
   std::string device = "auto";
   std::string gpu = "h200";  ///< hardware of an ncu file
   bool no_filter = false;    ///< real GPU: do not ask the emulator first
+  bool sanitize = false;     ///< evaluate: compute-sanitizer too
   bool json = false;
 };
 

@@ -125,7 +125,10 @@ int Main(int argc, char** argv) {
   PlainOptions doctor;
   AddOptimize(app, optimize);
   AddCandidate(app, "evaluate", "Check and time one candidate",
-               "kernelpro evaluate examples/tasks/matmul my_matmul.cu --json", evaluate, false);
+               "kernelpro evaluate examples/tasks/matmul my_matmul.cu --json", evaluate, false)
+      ->add_flag("--sanitize", evaluate.sanitize,
+                 "Real GPU: also run it under compute-sanitizer's memcheck, racecheck, initcheck "
+                 "and synccheck, as optimize does with its winner");
   AddCandidate(app, "profile", "Show the metrics of a candidate, or of an ncu file",
                "kernelpro profile examples/tasks/transpose seed.cu", profile, true);
   AddCandidate(app, "diagnose", "Say what the experts see in a candidate, or in an ncu file",

@@ -17,6 +17,7 @@
 #include "report/json.h"
 #include "report/progress.h"
 #include "report/text.h"
+#include "sanitize.h"
 #include "search/driver.h"
 #include "search/record.h"
 #include "search/workbench.h"
@@ -191,13 +192,17 @@ Status CheckClockFirst(Parts& parts, const std::stop_token& stop) {
   return parts.store->SetFact("clock_check", check.text);
 }
 
+struct Winner {
+  std::string text;        ///< empty on the emulator, where a second time is the same
+  bool condemned = false;  ///< a sanitizer found something
+};
+
 /// The best of many is partly the luckiest: it is examined once more, alone with the seed, in fresh
-/// processes and with inputs of a fresh secret. Empty on the emulator, where a second time is the
-/// same.
-Result<std::string> ExamineWinner(Parts& parts, const search::SearchResult& result,
-                                  const std::stop_token& stop) {
+/// processes and with inputs of a fresh secret, then by compute-sanitizer.
+Result<Winner> ExamineWinner(Parts& parts, const search::SearchResult& result,
+                             const std::stop_token& stop) {
   if (parts.bench->device->info().emulated) {
-    return std::string();
+    return Winner();
   }
   parts.bench->evaluator.reset();  // Its processes would be on the GPU as well.
   KP_ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
@@ -207,11 +212,23 @@ Result<std::string> ExamineWinner(Parts& parts, const search::SearchResult& resu
   Candidate best;
   best.source = result.best.source;
   best.flags = result.best.flags;
-  KP_ASSIGN_OR_RETURN(const search::Assessment assessment, workbench.Assess(best, stop));
-  const Evaluation& e = assessment.evaluation;
+  KP_ASSIGN_OR_RETURN(search::Assessment assessment, workbench.Assess(best, stop));
+  Evaluation& e = assessment.evaluation;
+  KP_ASSIGN_OR_RETURN(const Sanitized sanitized, Sanitize(*bench, best, stop, &e));
   KP_RETURN_IF_ERROR(parts.store->SetFact("winner", search::Dump(search::EvaluationJson(e))));
-  return fmt::format("\nthe best kernel once more, in fresh processes with fresh inputs:\n{}",
-                     report::EvaluationText(e, 0));
+  KP_RETURN_IF_ERROR(parts.store->SetFact(
+      "sanitizers",
+      search::Dump(report::Json{{"text", sanitized.line}, {"tools", sanitized.json}})));
+  Winner winner;
+  winner.condemned = sanitized.condemned;
+  winner.text = fmt::format(
+      "\nthe best kernel once more, in fresh processes with fresh inputs:\n{}{}\n{}",
+      report::EvaluationText(e, 0), sanitized.line,
+      winner.condemned ? "DO NOT USE THIS KERNEL: a sanitizer found a fault in it\n" : "");
+  if (winner.condemned) {
+    fmt::print(stderr, "kernelpro: the best kernel is condemned: {}\n", e.reason);
+  }
+  return winner;
 }
 
 Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
@@ -239,8 +256,8 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
   KP_ASSIGN_OR_RETURN(const std::vector<store::NodeRecord> nodes, parts.store->Nodes());
   std::string text = report::SearchText(result, report::PathTo(nodes, result.best.id),
                                         parts.bench->task.name, parts.bench->device->info());
-  KP_ASSIGN_OR_RETURN(const std::string winner, ExamineWinner(parts, result, stop));
-  text += winner;
+  KP_ASSIGN_OR_RETURN(const Winner winner, ExamineWinner(parts, result, stop));
+  text += winner.text;
   KP_RETURN_IF_ERROR(WriteResults(folder, parts.bench->task, result, text));
   if (options.json) {
     report::Json json =
@@ -248,6 +265,9 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
     json["run"] = folder.string();
     if (const auto fact = parts.store->Fact("winner")) {
       json["winner"] = report::Json::parse(*fact);
+    }
+    if (const auto fact = parts.store->Fact("sanitizers")) {
+      json["sanitizers"] = report::Json::parse(*fact);
     }
     if (const auto fact = parts.store->Fact("clock_check")) {
       json["clock_check"] = *fact;
@@ -261,7 +281,7 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
                  result.evaluated + 40);
     }
   }
-  return result.stopped == search::Stopped::kRequested ? 1 : 0;
+  return winner.condemned || result.stopped == search::Stopped::kRequested ? 1 : 0;
 }
 
 }  // namespace

@@ -18,8 +18,10 @@
 #include "device/protocol/bytes.h"
 #include "device/protocol/channel.h"
 #include "device/protocol/cuda_runner.h"
+#include "device/protocol/once.h"
 #include "device/protocol/runner_message.h"
 #include "runner/cuda.h"
+#include "runner/once.h"
 #include "runner/sandbox.h"
 
 namespace kernelpro::runner {
@@ -121,6 +123,10 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], protocol::kCudaMode) == 0) {
     runner::OfferForKilling();
     return runner::ServeCuda(argv[2]);
+  }
+  if (argc == 4 && std::strcmp(argv[1], protocol::kOnceMode) == 0) {
+    runner::OfferForKilling();
+    return runner::RunOnce(argv[2], argv[3]);
   }
   if (argc != 2) {
     std::fprintf(stderr,

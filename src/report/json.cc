@@ -75,12 +75,22 @@ Json EvaluationReport(const Evaluation& e, double seed_us, const DeviceInfo& dev
     json["time_us"] = json["figures_us"];
   }
   json.erase("figures_us");
-  json["cost_ms"] = {{"all", e.evaluate_ms},
-                     {"start", e.start_ms},
-                     {"check", e.check_ms},
-                     {"time", e.time_ms}};
+  json["cost_ms"] = {
+      {"all", e.evaluate_ms}, {"start", e.start_ms}, {"check", e.check_ms}, {"time", e.time_ms}};
   json["device"] = device.id;
   json["gpu"] = device.title;
+  return json;
+}
+
+Json SanitizersJson(const SanitizerReport& sanitizers) {
+  Json json = Json::array();
+  for (const SanitizerRun& run : sanitizers.runs) {
+    json.push_back({{"tool", run.tool},
+                    {"ran", run.ran},
+                    {"errors", run.errors},
+                    {"message", run.first_message},
+                    {"ms", run.elapsed.count()}});
+  }
   return json;
 }
 

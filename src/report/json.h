@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "evaluate/sanitizers.h"
 #include "kernelpro/finding.h"
 #include "kernelpro/profile.h"
 #include "search/driver.h"
@@ -28,6 +29,8 @@ using Json = nlohmann::ordered_json;
 /// cold, warm, host} (null where the device does not give it), speedup the ratio to the seed.
 [[nodiscard]] Json EvaluationReport(const Evaluation& evaluation, double seed_us,
                                     const DeviceInfo& device);
+/// [{tool, ran, errors, message, ms}], one for each tool.
+[[nodiscard]] Json SanitizersJson(const SanitizerReport& sanitizers);
 /// {task, device, evaluations, verdicts, seed, best, stopped_by}
 [[nodiscard]] Json SearchJson(const search::SearchResult& result, const std::string& task,
                               const DeviceInfo& device);

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+kp_fuzzer(NAME sanitizer_log_fuzzer DEPS kp_evaluate)
