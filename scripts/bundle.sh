@@ -54,6 +54,13 @@ while read -r name file; do
   fi
 done < <(needed "${private[@]/#/$build/bin/}")
 
+# libclang looks for its own headers beside itself, in clang/VERSION.
+clang=$(readlink -f "$(ldconfig -p | awk '/libclang-[0-9]+\.so/ {print $NF; exit}')")
+resources=$(echo "$(dirname "$clang")"/clang/[0-9]* /usr/lib/llvm-[0-9]*/lib/clang/[0-9]* | tr ' ' '\n' |
+  while read -r folder; do [[ -f $folder/include/stddef.h ]] && echo "$folder"; done | tail -1)
+mkdir -p "$out/lib/clang/$(basename "$resources")"
+cp -rL "$resources/include" "$out/lib/clang/$(basename "$resources")/"
+
 cp "$here/LICENSE" "$here/third_party.md" "$out/share/doc/"
 cp -r "$here/examples/tasks" "$out/share/kernelpro/tasks"
 if [[ -d $here/tests/exploits ]]; then
@@ -69,7 +76,7 @@ for program in "${private[@]}"; do
 done
 
 du -sh "$out"/bin "$out"/lib "$out"/share
-du -h "$out"/lib/* | sort -rh | head -5
+du -sh "$out"/lib/* | sort -rh | head -5
 archive=$out.tar.xz
 tar -C "$(dirname "$out")" --owner=0 --group=0 --sort=name -cf - "$(basename "$out")" |
   xz --x86 --lzma2=preset=$preset,dict=192MiB -c > "$archive"

@@ -162,13 +162,25 @@ Result<Parts> Open(const OptimizeOptions& options) {
   return parts;
 }
 
+/// lib/clang/VERSION beside the programs of a bundle; empty where there is none.
+fs::path CarriedClang() {
+  std::error_code error;
+  for (const auto& version :
+       fs::directory_iterator(ExecutableFolder().parent_path() / "lib" / "clang", error)) {
+    return version.path();
+  }
+  return {};
+}
+
 Result<search::SearchResult> Search(const OptimizeOptions& options, Parts& parts,
                                     search::ProgressObserver& observer,
                                     const std::stop_token& stop) {
   KP_ASSIGN_OR_RETURN(const std::unique_ptr<search::Policy> policy,
                       search::MakePolicy(parts.plan.search));
   const std::unique_ptr<Proposer> proposer =
-      MakePlaybook({.cuda_include_folder = parts.bench->toolchain->toolkit() / "include"});
+      MakePlaybook({.cuda_include_folder = parts.bench->toolchain->toolkit() / "include",
+                    .cpp_include_folders = parts.bench->toolchain->cpp_include_folders(),
+                    .clang_resource_folder = CarriedClang()});
   Candidate seed;
   KP_ASSIGN_OR_RETURN(seed.source, ReadSource(parts.bench->task.seed));
   search::Workbench workbench = parts.bench->MakeWorkbench();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -141,6 +142,14 @@ class Nvcc final : public Toolchain {
   [[nodiscard]] fs::path nvcc() const override { return nvcc_; }
 
   [[nodiscard]] fs::path toolkit() const override { return toolkit_; }
+
+  [[nodiscard]] std::vector<fs::path> cpp_include_folders() const override {
+    std::vector<fs::path> folders;
+    std::ranges::copy_if(roots_, std::back_inserter(folders), [](const fs::path& root) {
+      return root.string().find("/c++/") != std::string::npos;
+    });
+    return folders;
+  }
 
   Result<BuildOutcome> Compile(const BuildRequest& request, const std::stop_token& stop) override {
     KP_RETURN_IF_ERROR(CheckRequest(request));

@@ -95,6 +95,8 @@ class Toolchain {
   [[nodiscard]] virtual std::filesystem::path nvcc() const = 0;
   /// The CUDA toolkit that this nvcc belongs to: the folder that holds include/.
   [[nodiscard]] virtual std::filesystem::path toolkit() const = 0;
+  /// Where the host compiler has the headers of the C++ library, in its order.
+  [[nodiscard]] virtual std::vector<std::filesystem::path> cpp_include_folders() const = 0;
 };
 
 /// What a compiler's sandbox consists of on this machine.

@@ -472,7 +472,10 @@ Parser::Parser(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Parser::~Parser() = default;
 
-Result<std::unique_ptr<Parser>> Parser::Create(const std::filesystem::path& cuda_include_folder) {
+Result<std::unique_ptr<Parser>> Parser::Create(
+    const std::filesystem::path& cuda_include_folder,
+    const std::vector<std::filesystem::path>& cpp_include_folders,
+    const std::filesystem::path& clang_resource_folder) {
   if (!std::filesystem::exists(cuda_include_folder / "cuda_runtime.h")) {
     return Fail(ErrorCode::kNotFound,
                 fmt::format("no cuda_runtime.h in {}; name the CUDA toolkit's include folder",
@@ -505,6 +508,20 @@ Result<std::unique_ptr<Parser>> Parser::Create(const std::filesystem::path& cuda
                       "-D__NV_ATOMIC_RELAXED=0",
                       "-D__nv_atomic_load_n(p,o)=(*(p))",
                       "-ferror-limit=0"};
+  // In clang's own order: its wrappers around C++ headers, those, its replacements of C headers.
+  const auto add = [&](const std::filesystem::path& include) {
+    state->arguments.push_back("-isystem" + include.string());
+  };
+  if (!clang_resource_folder.empty()) {
+    add(clang_resource_folder / "include" / "cuda_wrappers");
+  }
+  if (!cpp_include_folders.empty()) {
+    state->arguments.emplace_back("-nostdinc++");
+    std::ranges::for_each(cpp_include_folders, add);
+  }
+  if (!clang_resource_folder.empty()) {
+    add(clang_resource_folder / "include");
+  }
   state->index = clang_createIndex(0, 0);
   return std::unique_ptr<Parser>(new Parser(std::move(state)));
 }

@@ -19,7 +19,9 @@ class Parser {
   /// `cuda_include_folder` is the toolkit's, e.g. /usr/local/cuda/include. kNotFound when
   /// cuda_runtime.h is not in it.
   [[nodiscard]] static Result<std::unique_ptr<Parser>> Create(
-      const std::filesystem::path& cuda_include_folder);
+      const std::filesystem::path& cuda_include_folder,
+      const std::vector<std::filesystem::path>& cpp_include_folders = {},
+      const std::filesystem::path& clang_resource_folder = {});
 
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;

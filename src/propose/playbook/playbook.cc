@@ -33,7 +33,9 @@ class Playbook final : public Proposer {
                                           const std::stop_token& stop) override {
     const std::scoped_lock lock(mutex_);
     if (parser_ == nullptr) {
-      KP_ASSIGN_OR_RETURN(parser_, Parser::Create(options_.cuda_include_folder));
+      KP_ASSIGN_OR_RETURN(parser_,
+                          Parser::Create(options_.cuda_include_folder, options_.cpp_include_folders,
+                                         options_.clang_resource_folder));
     }
     const std::string header = CandidateHeader(request.task);
     Proposals answer;

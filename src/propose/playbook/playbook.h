@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "propose/proposer.h"
 
@@ -11,6 +12,11 @@ namespace kernelpro {
 struct PlaybookOptions {
   /// Of the CUDA toolkit that compiles the candidates.
   std::filesystem::path cuda_include_folder = "/usr/local/cuda/include";
+  /// Where the host compiler has the C++ library's headers; empty: where clang finds them itself.
+  std::vector<std::filesystem::path> cpp_include_folders;
+  /// The folder that holds clang's own include/, in a bundle that carries them; empty: where libclang
+  /// looks.
+  std::filesystem::path clang_resource_folder;
 };
 
 /// The built-in proposer: source rewrites and tunables keyed to findings; no model, no network.
