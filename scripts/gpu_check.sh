@@ -1,53 +1,68 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Times the seed and the best kernel of each run under a folder on this machine's GPU and prints them
-# beside the modelled times: gpu_check.sh RUNS_FOLDER, with RUNS_FOLDER/<task>/{run.db,best.cu,task/}.
-# Needs nvcc, a GPU and python3's sqlite3; nothing is installed.
-set -euo pipefail
-runs=${1:?usage: scripts/gpu_check.sh RUNS_FOLDER}
+# Everything that only a GPU can show, on a machine with an NVIDIA GPU and the CUDA toolkit; nothing is
+# installed: scripts/gpu_check.sh [BUNDLE_FOLDER] [PART...]. Parts: doctor tests clock selftest optimize
+# (default: all). Without a folder build/release is used. A table comes last; exit code 1 when a part failed.
+#   KP_OUT      folder for the reports of the parts (default: a new temporary one)
+#   KP_RUNS     runs of the exploit suite (3)          KP_DEVICE   cuda
+#   KP_EVALUATIONS  of each example task (20)          KP_REPEATS  of the clock study (20)
+set -uo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+bundle=$here/build/release
+if [[ ${1:-} == */* ]]; then bundle=$(cd "$1" && pwd) && shift || exit 2; fi
+parts=("$@"); ((${#parts[@]})) || parts=(doctor tests clock selftest optimize)
+out=${KP_OUT:-$(mktemp -d)}
+device=${KP_DEVICE:-cuda}
+mkdir -p "$out"
+export LD_LIBRARY_PATH=$bundle/lib PATH=$bundle/bin:$PATH
+tasks=$bundle/share/kernelpro/tasks; [[ -d $tasks ]] || tasks=$here/examples/tasks
 
 if ! nvidia-smi -L > /dev/null 2>&1; then
   echo "skipped: no GPU"
   exit 0
 fi
-nvcc -O3 -arch=native -o "$work/time_candidate" "$here/tests/gpu/time_candidate.cu" -ldl
+table=()
+failed=0
+row() { table+=("$(printf '%-22s %-8s %s' "$1" "$2" "$3")"); [[ $2 == ok ]] || failed=1; }
+judge() { if (($1)); then echo FAILED; else echo ok; fi; }
 
-# TaskArgs of the timed workload of each example task.
-arguments() {
-  case $1 in
-    row_softmax) echo "i64:16384 i64:1024 buf:67108864 buf:67108864" ;;
-    transpose) echo "i64:4096 i64:4096 buf:67108864 buf:67108864" ;;
-    matmul) echo "i64:1024 i64:1024 i64:1024 buf:4194304 buf:4194304 buf:4194304" ;;
-    layer_norm) echo "i64:16384 i64:1024 buf:67108864 buf:4096 buf:4096 buf:67108864" ;;
-    block_sum) echo "i64:4096 i64:4096 buf:67108864 buf:16384" ;;
-    *) return 1 ;;
+for part in "${parts[@]}"; do
+  case $part in
+    doctor)
+      kernelpro doctor > "$out/doctor.txt"; code=$?
+      row doctor "$(judge $code)" "$(grep -c '^ok' "$out/doctor.txt") of $(wc -l < "$out/doctor.txt") checks"
+      ;;
+    tests)
+      gpu_test > "$out/gpu_test.txt" 2>&1; code=$?
+      row "GPU tests" "$(judge $code)" "$(grep -E 'tests? ran|PASSED' "$out/gpu_test.txt" | tr -s '\n ' ' ')"
+      grep -A8 '^evaluation of 3 checked' "$out/gpu_test.txt"
+      ;;
+    clock)
+      kernelpro clock --device "$device" --repeats "${KP_REPEATS:-20}" > "$out/clock.txt"; code=$?
+      cat "$out/clock.txt"
+      row clock "$(judge $code)" "$(grep 'itself  ' "$out/clock.txt")"
+      ;;
+    selftest)
+      for ((run = 1; run <= ${KP_RUNS:-3}; ++run)); do
+        kernelpro selftest --device "$device" > "$out/selftest$run.txt" 2> /dev/null; code=$?
+        row "exploit suite, run $run" "$(judge $code)" "$(tail -1 "$out/selftest$run.txt")"
+      done
+      cat "$out/selftest1.txt"
+      ;;
+    optimize)
+      for task in "$tasks"/*/; do
+        name=$(basename "$task")
+        kernelpro optimize "$task" --device "$device" --seed 1 --evaluations "${KP_EVALUATIONS:-20}" \
+          --run "$out/run_$name" > "$out/optimize_$name.txt" 2> "$out/optimize_$name.err"; code=$?
+        row "optimize $name" "$(judge $code)" \
+          "$(grep '^speedup over the seed' "$out/optimize_$name.txt"); $(grep 'rank correlation' "$out/optimize_$name.txt")"
+      done
+      ;;
+    *) echo "no part '$part'" >&2; exit 2 ;;
   esac
-}
-
-measure() {  # measure SOURCE HEADER_FOLDER TASK
-  nvcc -O3 -std=c++17 -shared -Xcompiler -fPIC -arch=native -I "$2" -o "$work/candidate.so" "$1"
-  # shellcheck disable=SC2046
-  "$work/time_candidate" "$work/candidate.so" $(arguments "$3")
-}
+done
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
-printf '%-14s %-6s %14s %14s %8s\n' task kernel 'modelled us' 'measured us' ratio
-for run in "$runs"/*/; do
-  task=$(basename "$run")
-  modelled=$(python3 -c "
-import sqlite3, sys
-rows = sqlite3.connect(sys.argv[1]).execute('select time_us from node where verdict=\'ok\'').fetchall()
-root = sqlite3.connect(sys.argv[1]).execute('select time_us from node where id=1').fetchone()
-print(root[0], min(rows)[0])" "$run/run.db")
-  read -r seed_us best_us <<< "$modelled"
-  for kernel in seed best; do
-    source=$run/best.cu us=$best_us
-    [[ $kernel == seed ]] && source=$run/task/seed.cu us=$seed_us
-    measured=$(measure "$source" "$run" "$task")
-    printf '%-14s %-6s %14.1f %14.1f %8.2f\n' "$task" "$kernel" "$us" "$measured" \
-      "$(python3 -c "print($us / $measured)")"
-  done
-done
+printf '%s\n' "${table[@]}"
+echo "reports: $out"
+exit $failed

@@ -15,6 +15,7 @@
 #include "propose/playbook/playbook.h"
 #include "report/diff.h"
 #include "report/json.h"
+#include "report/model_check.h"
 #include "report/progress.h"
 #include "report/text.h"
 #include "sanitize.h"
@@ -268,6 +269,8 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
   KP_ASSIGN_OR_RETURN(const std::vector<store::NodeRecord> nodes, parts.store->Nodes());
   std::string text = report::SearchText(result, report::PathTo(nodes, result.best.id),
                                         parts.bench->task.name, parts.bench->device->info());
+  const report::ModelCheck model = report::CheckModel(nodes);
+  text += report::ModelCheckText(model);
   KP_ASSIGN_OR_RETURN(const Winner winner, ExamineWinner(parts, result, stop));
   text += winner.text;
   KP_RETURN_IF_ERROR(WriteResults(folder, parts.bench->task, result, text));
@@ -275,6 +278,9 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
     report::Json json =
         report::SearchJson(result, parts.bench->task.name, parts.bench->device->info());
     json["run"] = folder.string();
+    if (!model.nodes.empty()) {
+      json["model"] = report::ModelCheckJson(model);
+    }
     if (const auto fact = parts.store->Fact("winner")) {
       json["winner"] = report::Json::parse(*fact);
     }
