@@ -14,8 +14,8 @@ namespace kernelpro {
 namespace {
 
 using End = CallOutcome::End;
-using ::testing::ElementsAre;
 using ::testing::AnyOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class HonestSessionTest : public SessionTest {

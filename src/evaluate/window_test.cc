@@ -56,7 +56,8 @@ TEST(Window, AnInterruptDoesNotCount) {
 TEST(Window, WorkPutOffIsFoundAndNoiseIsNot) {
   const auto rows = Times(14, Honest(100, 30));
   EXPECT_THAT(WhyPutOff(rows, Times(5, Honest(1, 200))).value_or(""), HasSubstr("put off"));
-  EXPECT_EQ(WhyPutOff(rows, Times(5, Honest(1, 45))), std::nullopt);
+  // Half of it host work, which overlaps in a row: seen on an H200 with a kernel that calls malloc.
+  EXPECT_EQ(WhyPutOff(Times(14, Honest(77, 38.8)), Times(5, Honest(1, 94.6 - 7))), std::nullopt);
   auto noisy = Times(5, Honest(1, 400));
   noisy[3] = Honest(1, 32);
   EXPECT_EQ(WhyPutOff(rows, noisy), std::nullopt);

@@ -14,8 +14,8 @@ struct PlaybookOptions {
   std::filesystem::path cuda_include_folder = "/usr/local/cuda/include";
   /// Where the host compiler has the C++ library's headers; empty: where clang finds them itself.
   std::vector<std::filesystem::path> cpp_include_folders;
-  /// The folder that holds clang's own include/, in a bundle that carries them; empty: where libclang
-  /// looks.
+  /// The folder that holds clang's own include/, in a bundle that carries them; empty: where
+  /// libclang looks.
   std::filesystem::path clang_resource_folder;
 };
 
