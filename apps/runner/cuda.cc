@@ -136,12 +136,7 @@ Frame CudaRunner::Open(const Frame& request) {
     out.U64(0);
     out.Text(std::string("cannot enter the sandbox: ") + std::strerror(errno));
   }
-  out.U32(static_cast<std::uint32_t>(sandbox_.count));
-  for (const SandboxReport::Measure& measure : std::span(sandbox_.measures).first(sandbox_.count)) {
-    out.Text(measure.name);
-    out.U8(measure.on ? 1 : 0);
-    out.Text(measure.detail.data());
-  }
+  sandbox_.WriteTo(out);
   return Answer(RunnerMessage::kOpened, request.sequence, std::move(out));
 }
 

@@ -87,8 +87,13 @@ Frame RunCandidate(void* library, const Frame& request) {
   }
 }
 
-void Serve() {
+void Serve(const SandboxReport& report) {
   protocol::Channel referee(protocol::kRefereeFd, protocol::kRunnerMessageLimit);
+  ByteWriter measures;
+  report.WriteTo(measures);
+  if (!referee.Send({static_cast<std::uint16_t>(RunnerMessage::kConfined), 0, measures.Take()})) {
+    return;
+  }
   void* library = nullptr;
   try {
     library = ::dlopen(kCandidatePath, RTLD_NOW | RTLD_LOCAL);
@@ -144,7 +149,7 @@ int main(int argc, char** argv) {
   if (!runner::EnterSandbox(runner::SandboxProfile::kEmulator, report)) {
     runner::StartFailed("cannot enter the sandbox (seccomp filter)", std::strerror(errno));
   }
-  runner::Serve();
+  runner::Serve(report);
   // Not exit(): what the candidate registered with atexit has no business any more.
   ::_exit(0);
 }

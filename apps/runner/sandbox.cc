@@ -117,6 +117,15 @@ void OnDeniedCall(int /*signal*/, siginfo_t* info, void* context) {
 
 }  // namespace
 
+void SandboxReport::WriteTo(protocol::ByteWriter& out) const {
+  out.U32(static_cast<std::uint32_t>(count));
+  for (const Measure& measure : std::span(measures).first(count)) {
+    out.Text(measure.name);
+    out.U8(measure.on ? 1 : 0);
+    out.Text(measure.detail.data());
+  }
+}
+
 void SandboxReport::Add(const char* name, bool on, const char* text) {
   if (count < measures.size()) {
     Measure& measure = measures[count++];

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "device/protocol/bytes.h"
+
 namespace kernelpro::runner {
 
 /// The name under which the dynamic linker finds the candidate's library in the emulator profile:
@@ -34,6 +36,8 @@ struct SandboxReport {
   std::size_t count = 0;
 
   void Add(const char* name, bool on, const char* text);
+  /// As protocol/sandbox_report.h reads it.
+  void WriteTo(protocol::ByteWriter& out) const;
 };
 
 /// Landlock for this thread and all that it starts: nothing of the machine can be written, and only

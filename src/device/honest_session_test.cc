@@ -60,6 +60,16 @@ TEST_F(HonestSessionTest, VectorAddComputesCountsAndTakesTime) {
   EXPECT_GT(outcome.device_us, 0);
 }
 
+TEST_F(HonestSessionTest, TellsWhatKeepsTheCandidateIn) {
+  Open("honest");
+  bool filtered = false;
+  for (const SandboxMeasure& measure : session_->sandbox()) {
+    EXPECT_FALSE(measure.detail.empty()) << measure.name;
+    filtered = filtered || (measure.name == "seccomp" && measure.on);
+  }
+  EXPECT_TRUE(filtered);
+}
+
 TEST_F(HonestSessionTest, ASessionTakesManyCallsWithFreshInputs) {
   Open("honest");
   for (int i = 0; i < 5; ++i) {

@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 #include <utility>
 
-#include "evaluate/compare.h"
 #include "evaluate/statistics.h"
+#include "evaluate/timed_outputs.h"
 
 namespace kernelpro {
 namespace {
@@ -19,37 +18,28 @@ using cuda::BatchOutcome;
 using cuda::BatchRequest;
 
 constexpr std::chrono::milliseconds kBatchLimit{20'000};
-/// How long outputs that are not right are given to become so: then they were late, not wrong.
-constexpr std::chrono::milliseconds kLateness{60};
 /// Samples are tried this many times as often as they are wanted.
 constexpr std::uint32_t kMostTries = 3;
 /// Calls of one sample whose outputs are compared with the baseline's, at least.
 constexpr std::size_t kFewestVerified = 3;
-/// Both sides may be off by the task's tolerance.
-constexpr double kTwoSides = 2;
 /// Device memory that a candidate may hold for itself, bytes.
 constexpr std::uint64_t kOwnMemory = 8ULL << 30U;
-
-/// What each call of one sample works on, in order of the calls.
-using Contents = std::vector<std::uint64_t>;
 
 class Match {
  public:
   Match(cuda::Gpu& gpu, Contestant& candidate, Contestant* baseline, const Masters& masters,
-        const MeasurePlan& plan, Rng secrets, const std::stop_token& stop)
+        const MeasurePlan& plan, Rng secrets, TimedOutputs outputs, const std::stop_token& stop)
       : gpu_(gpu),
         candidate_(candidate),
         baseline_(baseline),
         masters_(masters),
         plan_(plan),
         secrets_(secrets),
-        stop_(stop) {}
+        stop_(stop),
+        outputs_(std::move(outputs)) {}
 
   [[nodiscard]] Result<Measurement> Run() {
     KP_ASSIGN_OR_RETURN(arguments_, TaskArgsImage(candidate_.task(), candidate_.workload().axes));
-    KP_ASSIGN_OR_RETURN(results_, gpu_.Allocate(std::uint64_t{plan_.most_calls} * 2 * 8 +
-                                                candidate_.task().tensors.size() *
-                                                    plan_.most_calls * sizeof(cuda::Comparison)));
     KP_RETURN_IF_ERROR(Choose(candidate_, &calls_));
     if (baseline_ != nullptr && !Over()) {
       KP_RETURN_IF_ERROR(Choose(*baseline_, &baseline_calls_));
@@ -87,6 +77,18 @@ class Match {
     }
   }
 
+  void Condemn(std::optional<Condemnation> condemnation) {
+    if (condemnation) {
+      Condemn(condemnation->verdict, std::move(condemnation->reason));
+    }
+  }
+
+  [[nodiscard]] Status Verify(const Contents& contents) {
+    KP_ASSIGN_OR_RETURN(auto flaw, outputs_.Written(contents));
+    Condemn(std::move(flaw));
+    return Ok();
+  }
+
   /// Too few samples counted: because of the candidate, or because the machine is busy?
   void JudgeClocks(std::uint32_t tried) {
     if (kept_ < std::max<std::uint32_t>(kFewestSamples, plan_.pairs / 2)) {
@@ -111,10 +113,10 @@ class Match {
     request.wall_limit = kBatchLimit;
     std::uint64_t before = 0;
     std::uint64_t behind = 0;
-    KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> at_first, Flaws(contents));
+    KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> at_first, outputs_.Flaws(contents));
     before = at_first[1];
     request.look = [&]() -> Status {
-      KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> counts, Flaws(contents));
+      KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> counts, outputs_.Flaws(contents));
       behind = counts[1];
       return Ok();
     };
@@ -128,7 +130,7 @@ class Match {
                       "stream was done: a stream of the candidate's own does not wait for it",
                       before - behind));
     }
-    return Over() ? Ok() : VerifyWritten(contents);
+    return Over() ? Ok() : Verify(contents);
   }
 
   [[nodiscard]] Contents NewContents(std::size_t count) {
@@ -222,7 +224,7 @@ class Match {
     KP_ASSIGN_OR_RETURN(const BatchOutcome outcome, Row(candidate_, contents, false));
     KP_RETURN_IF_ERROR(Accept(candidate_, outcome));
     singles_.push_back(WindowOf(outcome, 1));
-    return Over() ? Ok() : VerifyWritten(contents);
+    return Over() ? Ok() : Verify(contents);
   }
 
   [[nodiscard]] Status Warm() {
@@ -230,7 +232,7 @@ class Match {
     KP_ASSIGN_OR_RETURN(const BatchOutcome outcome, Row(candidate_, contents, true));
     KP_RETURN_IF_ERROR(Accept(candidate_, outcome));
     measurement_.warm_us.push_back(outcome.stream_us / static_cast<double>(calls_));
-    return Over() ? Ok() : VerifyWritten({contents.front()});
+    return Over() ? Ok() : Verify({contents.front()});
   }
 
   [[nodiscard]] Status Pair(bool baseline_first) {
@@ -262,9 +264,11 @@ class Match {
         }
       }
     }
-    KP_RETURN_IF_ERROR(VerifyWritten(contents));
+    KP_RETURN_IF_ERROR(Verify(contents));
     if (!Over() && baseline_ != nullptr) {
-      KP_RETURN_IF_ERROR(VerifyAgainstBaseline(contents, chosen));
+      KP_ASSIGN_OR_RETURN(auto disagreement, outputs_.Agree(contents, chosen));
+      Condemn(std::move(disagreement));
+      measurement_.verified_calls += static_cast<std::uint32_t>(chosen.size());
     }
     if (!Over()) {
       Keep(mine, theirs, of_baseline.size());
@@ -315,124 +319,6 @@ class Match {
     return cuda::SpoilsSample(reading.throttle);
   }
 
-  [[nodiscard]] Result<std::vector<std::uint64_t>> Flaws(const Contents& contents) {
-    const std::size_t bytes = contents.size() * 2 * sizeof(std::uint64_t);
-    KP_RETURN_IF_ERROR(gpu_.Zero(results_.address(), bytes));
-    for (std::size_t i = 0; i < contents.size(); ++i) {
-      KP_RETURN_IF_ERROR(
-          candidate_.CountFlaws(i, masters_, contents[i], results_.address() + i * 16));
-    }
-    std::vector<std::uint64_t> counts(contents.size() * 2);
-    KP_RETURN_IF_ERROR(
-        gpu_.Download(std::as_writable_bytes(std::span(counts)), results_.address()));
-    return counts;
-  }
-
-  /// Every call: inputs and bands as they were, every output written.
-  [[nodiscard]] Status VerifyWritten(const Contents& contents) {
-    KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> counts, Flaws(contents));
-    for (std::size_t i = 0; i < contents.size(); ++i) {
-      if (counts[2 * i] != 0) {
-        Condemn(Verdict::kInputModified,
-                fmt::format("{} input elements were changed by timed call {}", counts[2 * i], i));
-      }
-    }
-    for (std::size_t i = 0; i < contents.size() && !Over(); ++i) {
-      if (counts[2 * i + 1] != 0) {
-        std::this_thread::sleep_for(kLateness);
-        KP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> later, Flaws(contents));
-        if (later[2 * i + 1] < counts[2 * i + 1]) {
-          Condemn(Verdict::kTimingEscape,
-                  fmt::format("timed call {} was said to be over while {} output elements were "
-                              "still to be written",
-                              i, counts[2 * i + 1]));
-        } else {
-          Condemn(Verdict::kUnwrittenOutput,
-                  fmt::format("{} output elements were never written by timed call {} of {}",
-                              counts[2 * i + 1], i, contents.size()));
-        }
-      }
-    }
-    KP_ASSIGN_OR_RETURN(const std::string guard, candidate_.BrokenGuard(contents.size()));
-    if (!guard.empty()) {
-      Condemn(
-          Verdict::kOutOfBounds,
-          fmt::format("memory in front of or behind tensor '{}' was overwritten by a timed call",
-                      guard));
-    }
-    return Ok();
-  }
-
-  [[nodiscard]] Result<double> RmsOf(cuda::DevicePointer data, std::uint64_t count, DType dtype) {
-    struct {
-      double sum = 0;
-      std::uint64_t finite = 0;
-    } total;
-
-    KP_RETURN_IF_ERROR(gpu_.Zero(results_.address(), sizeof total));
-    gpu_.kernels().SumOfSquares(data, count, dtype, results_.address(), results_.address() + 8);
-    KP_RETURN_IF_ERROR(
-        gpu_.Download(std::as_writable_bytes(std::span(&total, 1)), results_.address()));
-    return total.finite == 0 ? 0 : std::sqrt(total.sum / static_cast<double>(total.finite));
-  }
-
-  /// The baseline's call j worked on the contents of the candidate's call chosen[j].
-  [[nodiscard]] Status VerifyAgainstBaseline(const Contents& contents,
-                                             const std::vector<std::size_t>& chosen) {
-    const Task& task = candidate_.task();
-    for (std::size_t t = 0; t < task.tensors.size() && !Over(); ++t) {
-      if (task.tensors[t].role == Role::kOutput) {
-        KP_RETURN_IF_ERROR(CompareTensor(contents, chosen, t));
-      }
-    }
-    measurement_.verified_calls += static_cast<std::uint32_t>(chosen.size());
-    return Ok();
-  }
-
-  [[nodiscard]] Status CompareTensor(const Contents& contents,
-                                     const std::vector<std::size_t>& chosen, std::size_t t) {
-    const Task& task = candidate_.task();
-    const TensorSpec& tensor = task.tensors[t];
-    KP_ASSIGN_OR_RETURN(const std::int64_t count, ElementCount(tensor, candidate_.workload().axes));
-    cuda::CompareRule rule;
-    rule.dtype = tensor.dtype;
-    rule.want_dtype = tensor.dtype;
-    rule.count = static_cast<std::uint64_t>(count);
-    rule.overflow = OverflowOf(tensor.dtype);
-    if (IsFloat(tensor.dtype)) {
-      KP_ASSIGN_OR_RETURN(const cuda::DevicePointer first, baseline_->Address(0, t));
-      KP_ASSIGN_OR_RETURN(const double rms, RmsOf(first, rule.count, tensor.dtype));
-      // Where errors are measured by the magnitude of what is summed, that of one trial stands for
-      // all: the fills are alike.
-      const auto magnitude = masters_.magnitude.find(tensor.name);
-      rule.absolute = kTwoSides * task.tolerance.absolute *
-                      (magnitude == masters_.magnitude.end() ? rms : magnitude->second);
-      rule.relative = kTwoSides * task.tolerance.relative;
-    }
-    std::vector<cuda::Comparison> found(chosen.size());
-    KP_RETURN_IF_ERROR(gpu_.Upload(results_.address(), std::as_bytes(std::span(found))));
-    for (std::size_t j = 0; j < chosen.size(); ++j) {
-      KP_ASSIGN_OR_RETURN(const cuda::DevicePointer got, candidate_.Address(chosen[j], t));
-      KP_ASSIGN_OR_RETURN(const cuda::DevicePointer want, baseline_->Address(j, t));
-      rule.poison = candidate_.PoisonSeed(chosen[j], t, contents[chosen[j]]);
-      gpu_.kernels().Compare(got, want, rule, results_.address() + j * sizeof found[0]);
-    }
-    KP_RETURN_IF_ERROR(gpu_.Download(std::as_writable_bytes(std::span(found)), results_.address()));
-    for (std::size_t j = 0; j < chosen.size(); ++j) {
-      if (found[j].failed != 0) {
-        Condemn(
-            Verdict::kWrongResult,
-            fmt::format("timed call {} of {}: {} of {} elements of '{}' differ from what the "
-                        "baseline computes from the same inputs (first: element {}; worst {:.3g} "
-                        "times what is allowed)",
-                        chosen[j], contents.size(), found[j].failed, count, tensor.name,
-                        found[j].first_failed, found[j].worst_ratio));
-        break;
-      }
-    }
-    return Ok();
-  }
-
   cuda::Gpu& gpu_;
   Contestant& candidate_;
   Contestant* baseline_;
@@ -441,7 +327,7 @@ class Match {
   Rng secrets_;
   const std::stop_token& stop_;
   std::vector<std::byte> arguments_;
-  cuda::Memory results_;
+  TimedOutputs outputs_;
   std::size_t calls_ = 1, baseline_calls_ = 1;
   std::uint32_t kept_ = 0, mine_disturbed_ = 0, theirs_disturbed_ = 0;
   std::string why_not_counted_ = "samples were taken under the hardware's brakes";
@@ -454,7 +340,9 @@ class Match {
 Result<Measurement> Measure(cuda::Gpu& gpu, Contestant& candidate, Contestant* baseline,
                             const Masters& masters, const MeasurePlan& plan, Rng secrets,
                             const std::stop_token& stop) {
-  return Match(gpu, candidate, baseline, masters, plan, secrets, stop).Run();
+  KP_ASSIGN_OR_RETURN(TimedOutputs outputs,
+                      TimedOutputs::Create(gpu, candidate, baseline, masters, plan.most_calls));
+  return Match(gpu, candidate, baseline, masters, plan, secrets, std::move(outputs), stop).Run();
 }
 
 }  // namespace kernelpro

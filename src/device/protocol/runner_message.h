@@ -18,6 +18,7 @@ enum class RunnerMessage : std::uint16_t {
   kOutOfMemory,  ///< std::bad_alloc left the candidate's function
   kThrew,        ///< another exception did: its text
   kForbidden,    ///< i32: number of the denied system call
+  kConfined,     ///< runner -> referee, before the candidate is loaded: its sandbox_report.h
   // A real GPU only (protocol/cuda_runner.h):
   kReady,   ///< runner -> referee: the driver is started and a context made
   kOpen,    ///< referee -> runner: OpenArena -> kOpened, ArenaOpened

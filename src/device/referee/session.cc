@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "device/protocol/bytes.h"
+#include "device/protocol/sandbox_report.h"
 
 namespace kernelpro::referee {
 namespace {
@@ -257,6 +258,13 @@ bool EmulatedSession::TakeRunnerFrame(const Frame& frame, std::uint64_t sequence
     protocol::ByteReader in(frame.payload);
     end->forbidden = static_cast<int>(in.U32());
     return false;  // It ends itself now; if not, the wall limit does.
+  }
+  if (kind == RunnerMessage::kConfined && sequence == 0 && !confined_) {
+    // The first frame of a runner; the candidate is not loaded yet.
+    confined_ = true;
+    protocol::ByteReader in(frame.payload);
+    sandbox_ = protocol::ReadSandboxReport(in);
+    return false;
   }
   const bool expected =
       frame.sequence == sequence &&

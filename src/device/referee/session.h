@@ -40,6 +40,8 @@ class EmulatedSession final : public Session {
   [[nodiscard]] Result<CallOutcome> Call(const CallRequest& request,
                                          const std::stop_token& stop) override;
 
+  [[nodiscard]] std::vector<SandboxMeasure> sandbox() const override { return sandbox_; }
+
  private:
   struct Buffer {
     GuardedBuffer memory;
@@ -78,6 +80,8 @@ class EmulatedSession final : public Session {
   std::string output_;                        ///< of the call in progress, cut at kPrintedLimit
   std::optional<ProcessResult> dead_runner_;  ///< when it was found dead while loading
   std::optional<CallOutcome> load_failure_;
+  bool confined_ = false;  ///< the runner has said what confines it
+  std::vector<SandboxMeasure> sandbox_;
   std::string ended_;  ///< why every later call fails; empty while alive
 };
 
