@@ -59,6 +59,17 @@ double ErrorRatio(double got, double want, double allowed, double overflow) {
                                                : std::numeric_limits<double>::infinity();
 }
 
+void NoteError(double got, double want, double floor, OutputError* result) {
+  const double error = std::fabs(got - want);
+  if (!std::isfinite(error)) {
+    return;
+  }
+  result->max_absolute = std::max(result->max_absolute, error);
+  if (std::fabs(want) > floor) {
+    result->max_relative = std::max(result->max_relative, error / std::fabs(want));
+  }
+}
+
 }  // namespace
 
 OutputError CompareOutput(const TensorSpec& tensor, std::span<const std::byte> got,
@@ -88,13 +99,7 @@ OutputError CompareOutput(const TensorSpec& tensor, std::span<const std::byte> g
       result.worst_ratio = ratio;
       result.worst = static_cast<std::int64_t>(i);
     }
-    const double error = std::fabs(value - want[i]);
-    if (std::isfinite(error)) {
-      result.max_absolute = std::max(result.max_absolute, error);
-      if (std::fabs(want[i]) > floor) {
-        result.max_relative = std::max(result.max_relative, error / std::fabs(want[i]));
-      }
-    }
+    NoteError(value, want[i], floor, &result);
     if (!(ratio <= 1)) {
       ++result.failed_elements;
       result.unwritten_elements += untouched ? 1 : 0;

@@ -73,14 +73,18 @@ class SassScanner {
     } else if (is("HADD2", "HMUL2", "HFMA2")) {
       Packed(has, opcode, operands);
     } else if (is("F2F", "F2FP") && parts.size() > 1) {
-      const Precision to = parts[1] == "F16"                          ? Precision::kFp16
-                           : parts[1] == "BF16"                       ? Precision::kBf16
-                           : parts[1] == "TF32"                       ? Precision::kTf32
-                           : parts[1] == "E4M3" || parts[1] == "E5M2" ? Precision::kFp8
-                                                                      : Precision::kExact;
-      if (to != Precision::kExact && !found_.Declares(to)) {
-        found_.Add(to, opcode, kernel_, "rounds values in between");
-      }
+      Rounding(parts[1], opcode);
+    }
+  }
+
+  void Rounding(std::string_view type, std::string_view opcode) {
+    const Precision to = type == "F16"                      ? Precision::kFp16
+                         : type == "BF16"                   ? Precision::kBf16
+                         : type == "TF32"                   ? Precision::kTf32
+                         : type == "E4M3" || type == "E5M2" ? Precision::kFp8
+                                                            : Precision::kExact;
+    if (to != Precision::kExact && !found_.Declares(to)) {
+      found_.Add(to, opcode, kernel_, "rounds values in between");
     }
   }
 

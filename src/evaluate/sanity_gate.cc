@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <vector>
@@ -178,7 +178,7 @@ std::string WhyUnrepeatable(const TensorDoubles& first, const TensorDoubles& sec
   for (const auto& [name, values] : first) {
     const std::vector<double>& again = second.at(name);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (std::memcmp(&values[i], &again[i], sizeof(double)) != 0) {
+      if (std::bit_cast<std::uint64_t>(values[i]) != std::bit_cast<std::uint64_t>(again[i])) {
         return fmt::format(
             "two runs of the reference on the same inputs differ: element {} of '{}' is {:.17g} in "
             "one and {:.17g} in the other",

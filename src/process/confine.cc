@@ -201,6 +201,27 @@ bool PreparedConfinement::Suffices(const Outcome& outcome) const {
                                 (s.wanted.network || s.NetworkIsOff(outcome)));
 }
 
+namespace {
+
+ConfinementReport ReportNetwork(bool off, bool own_network, bool filtered) {
+  if (!off) {
+    return {"no network", false, "no measure for it is available"};
+  }
+  return {"no network", true,
+          own_network ? "an empty network of its own"
+          : filtered  ? "no sockets (seccomp)"
+                      : "no TCP (Landlock)"};
+}
+
+ConfinementReport ReportProcesses(bool on, bool root, std::uint64_t limit) {
+  return {"process limit", on,
+          on     ? fmt::format("{} processes and threads", limit)
+          : root ? "root is exempt from it"
+                 : "needs a user namespace"};
+}
+
+}  // namespace
+
 std::vector<ConfinementReport> PreparedConfinement::Report(const Outcome& outcome) const {
   const State& s = *state_;
   std::vector<ConfinementReport> report;
@@ -222,21 +243,14 @@ std::vector<ConfinementReport> PreparedConfinement::Report(const Outcome& outcom
         s.wanted.network ? "own System V objects" : "own network and System V objects");
   }
   if (!s.wanted.network) {
-    const bool off = s.NetworkIsOff(outcome);
-    const char* how = outcome[kNamespaces] == 0 ? "an empty network of its own"
-                      : outcome[kSeccomp] == 0  ? "no sockets (seccomp)"
-                                                : "no TCP (Landlock)";
-    report.push_back({"no network", off, off ? how : "no measure for it is available"});
+    report.push_back(
+        ReportNetwork(s.NetworkIsOff(outcome), outcome[kNamespaces] == 0, outcome[kSeccomp] == 0));
   }
   if (s.root) {
     add("privileges", kPrivileges, "root without its capabilities, but for files of others");
   }
   if (s.wanted.processes != 0) {
-    const bool on = outcome[kProcesses] == 0;
-    report.push_back({"process limit", on,
-                      on       ? fmt::format("{} processes and threads", s.wanted.processes)
-                      : s.root ? "root is exempt from it"
-                               : "needs a user namespace"});
+    report.push_back(ReportProcesses(outcome[kProcesses] == 0, s.root, s.wanted.processes));
   }
   return report;
 }

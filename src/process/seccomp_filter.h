@@ -23,7 +23,7 @@ constexpr std::uint32_t Errno(int error) {
 
 /// Low half of an argument (x86 is little endian); its high half is 4 bytes on.
 constexpr std::uint32_t Argument(unsigned index) {
-  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * index);
+  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8UL * index);
 }
 
 /// Every rule on a system call ends with a return, or leaves the call's number loaded.

@@ -12,7 +12,9 @@
 #include "device/cuda/memory_kernels.h"
 #include "device/cuda/nvml.h"
 #include "device/cuda/session.h"
+#include "device/protocol/bytes.h"
 #include "device/protocol/cuda_error.h"
+#include "device/protocol/runner_message.h"
 #include "device/referee/outcome.h"
 
 namespace kernelpro::cuda {

@@ -93,6 +93,7 @@ inline constexpr int kLimitPersistingL2 = 6;
   X(cuGetErrorString, (Code, const char**))
 
 struct Driver {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declarator
 #define KP_CUDA_POINTER(name, arguments) Code(*name) arguments = nullptr;
   KP_CUDA_FUNCTIONS(KP_CUDA_POINTER)
 #undef KP_CUDA_POINTER

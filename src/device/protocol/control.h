@@ -16,6 +16,7 @@ namespace kernelpro::protocol {
 
 inline constexpr std::uint32_t kControlPayloadLimit = 1U << 30U;
 
+// NOLINTNEXTLINE(performance-enum-size): the width of Frame::kind
 enum class ControlKind : std::uint16_t {
   kOpen = 1,   ///< OpenMessage -> Answer
   kAllocate,   ///< AllocateMessage and a memfd -> Answer with the device address
