@@ -23,7 +23,7 @@ foreach(isa IN LISTS alu_isas)
   # With sanitizers one of these files compiles for minutes. The handlers only loop over 32 lanes of
   # the block they are given, and their callers stay instrumented.
   if(KP_SANITIZE)
-    target_compile_options(kp_alu_${isa} PRIVATE -fno-sanitize=all)
+    target_compile_options(kp_alu_${isa} PRIVATE -fno-sanitize=all -O1)
   endif()
   list(APPEND alu_objects $<TARGET_OBJECTS:kp_alu_${isa}>)
 endforeach()
