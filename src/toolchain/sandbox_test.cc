@@ -86,11 +86,12 @@ TEST_F(CompilerSandboxTest, TheLimitIsOfCpuTime) {
   ToolchainLimits limits;
   limits.cpu = std::chrono::seconds(2);
   const BuildOutcome outcome = Compile(
-      "template <int N> struct F { static constexpr long v = F<N - 1>::v + F<N - 2>::v; };\n"
-      "constexpr long Spin(long n) { long s = 0; for (long i = 0; i < n; ++i) s += i; return s; }\n"
-      "template <int N> struct S { static constexpr long v = Spin(30000 + N) + S<N - 1>::v; };\n"
-      "template <> struct S<0> { static constexpr long v = 0; };\n"
-      "long x = S<800>::v;\n",
+      // Four million instantiations, 22 deep: wide, because nvcc refuses what is deeper than 200.
+      "template <int N, long M> struct S {\n"
+      "  static constexpr long v = S<N - 1, 2 * M>::v + S<N - 1, 2 * M + 1>::v;\n"
+      "};\n"
+      "template <long M> struct S<0, M> { static constexpr long v = M; };\n"
+      "long x = S<22, 1>::v;\n",
       limits);
   ASSERT_TRUE(outcome.failure.has_value());
   EXPECT_EQ(outcome.failure->kind, CompileFailure::Kind::kTimeout) << outcome.failure->log;
