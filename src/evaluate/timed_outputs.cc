@@ -35,7 +35,8 @@ Result<TimedOutputs> TimedOutputs::Create(cuda::Gpu& gpu, Contestant& candidate,
 
 Result<std::vector<std::uint64_t>> TimedOutputs::Flaws(const Contents& contents) {
   KP_RETURN_IF_ERROR(gpu_->Zero(results_.address(), contents.size() * kCountsBytes));
-  for (std::size_t i = 0; i < contents.size(); ++i) {
+  // The last call first: it is the one that would not be done yet.
+  for (std::size_t i = contents.size(); i-- > 0;) {
     KP_RETURN_IF_ERROR(
         candidate_->CountFlaws(i, *masters_, contents[i], results_.address() + i * kCountsBytes));
   }
