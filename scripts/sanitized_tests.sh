@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the unit tests that read foreign input or hold the referee's logic with ASan and UBSan, and runs
 # them. The tests that start nvcc or whole searches run in the release build only: their time goes into
-# other programs. So do those of search/ and report/, which read nothing foreign and would bring the playbook
-# along.
+# other programs. So do those of diagnose/, search/ and report/, which read nothing foreign (and bring the
+# playbook along).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tests=(base_test process_test task_test ptx_test simt_test device_test store_test evaluate_test profile_test
-       diagnose_test)
+tests=(base_test process_test task_test ptx_test simt_test device_test store_test evaluate_test profile_test)
 
 cmake --preset asan > /dev/null
 cmake --build --preset asan --target "${tests[@]}" kernelpro-reference

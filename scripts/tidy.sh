@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?usage: scripts/tidy.sh BUILD_FOLDER [file...]}
 shift
-clean=(src/base src/process src/store src/search src/evaluate src/report)
+clean=(src/base src/process src/evaluate)
 if (($#)); then files=("$@"); else
   mapfile -t files < <(git ls-files "${clean[@]}" | grep '\.cc$' | grep -v '_test\.cc$')
 fi

@@ -202,13 +202,13 @@ TEST_F(EvaluatorTest, HonestCandidateIsOkAndTimed) {
 
 TEST_F(EvaluatorTest, InputsAndPoisonAreNewInEveryCall) {
   std::vector<float> inputs;
-  std::vector<std::uint32_t> poison;
+  std::vector<std::string> poison;
   Evaluate([&](Call& call) {
     if (call.n == 37) {
       inputs.push_back(call.buffers.Floats("x")[0]);
-      std::uint32_t word = 0;
-      std::memcpy(&word, call.buffers.Floats("y") + 3, sizeof word);
-      poison.push_back(word);
+      // All of it: a single word has only eight random bits beside those that make it a NaN.
+      poison.emplace_back(reinterpret_cast<const char*>(call.buffers.Floats("y")),
+                          37 * sizeof(float));
     }
     Double(call);
   });
