@@ -19,6 +19,7 @@ mkdir -p "$out"/bin "$out"/lib/kernelpro "$out"/share/kernelpro "$out"/share/doc
 for program in "${programs[@]}"; do
   install -m 755 "$build/bin/$program" "$out/bin/"
 done
+[[ -x $build/bin/gpu_test ]] && install -m 755 "$build/bin/gpu_test" "$out/bin/"  # for scripts/gpu_check.sh
 cp -P "$build"/lib/kernelpro/libcudart.so* "$out/lib/kernelpro/"
 strip "$out"/bin/* "$out"/lib/kernelpro/libcudart.so.13
 

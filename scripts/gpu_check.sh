@@ -14,7 +14,7 @@ parts=("$@"); ((${#parts[@]})) || parts=(doctor tests clock selftest optimize)
 out=${KP_OUT:-$(mktemp -d)}
 device=${KP_DEVICE:-cuda}
 mkdir -p "$out"
-export LD_LIBRARY_PATH=$bundle/lib PATH=$bundle/bin:$PATH
+export PATH=$bundle/bin:$PATH
 tasks=$bundle/share/kernelpro/tasks; [[ -d $tasks ]] || tasks=$here/examples/tasks
 
 if ! nvidia-smi -L > /dev/null 2>&1; then
@@ -33,6 +33,10 @@ for part in "${parts[@]}"; do
       row doctor "$(judge $code)" "$(grep -c '^ok' "$out/doctor.txt") of $(wc -l < "$out/doctor.txt") checks"
       ;;
     tests)
+      if [[ ! -x $bundle/bin/gpu_test ]]; then
+        row "GPU tests" FAILED "no bin/gpu_test: build the target gpu_test, then scripts/bundle.sh"
+        continue
+      fi
       gpu_test > "$out/gpu_test.txt" 2>&1; code=$?
       row "GPU tests" "$(judge $code)" "$(grep -E 'tests? ran|PASSED' "$out/gpu_test.txt" | tr -s '\n ' ' ')"
       grep -A8 '^evaluation of 3 checked' "$out/gpu_test.txt"

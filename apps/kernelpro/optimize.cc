@@ -273,6 +273,9 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
   text += report::ModelCheckText(model);
   KP_ASSIGN_OR_RETURN(const Winner winner, ExamineWinner(parts, result, stop));
   text += winner.text;
+  if (const auto clock = parts.store->Fact("clock_check")) {
+    text += *clock + '\n';
+  }
   KP_RETURN_IF_ERROR(WriteResults(folder, parts.bench->task, result, text));
   if (options.json) {
     report::Json json =

@@ -115,7 +115,12 @@ std::string CudaRunner::Start(const char* runtime) {
   doorbell_ = static_cast<Doorbell*>(page);
   code = driver_.cuMemHostRegister_v2(page, 4096, cuda::kHostRegisterDeviceMap);
   code = code != 0 ? code : driver_.cuMemHostGetDevicePointer_v2(&gate_, &doorbell_->gate, 0);
-  return code == 0 ? std::string() : "map the doorbell on the GPU: " + driver_.Describe(code);
+  // Where a stream cannot wait for the gate, an honest candidate would seem to run past it.
+  code = code != 0 ? code : driver_.cuStreamWaitValue32_v2(stream_, gate_, 0, cuda::kWaitEqual);
+  code = code != 0 ? code : driver_.cuStreamSynchronize(stream_);
+  return code == 0 ? std::string()
+                   : "make a stream wait for the referee (stream memory operations): " +
+                         driver_.Describe(code);
 }
 
 Frame CudaRunner::Open(const Frame& request) {

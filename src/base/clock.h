@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 namespace kernelpro {
 
@@ -27,6 +28,19 @@ class SystemClock final : public Clock {
                std::chrono::system_clock::now().time_since_epoch())
         .count();
   }
+};
+
+/// What parts of a piece of work cost. For reports only: nothing may depend on it.
+class Stopwatch {
+ public:
+  /// Milliseconds since the last lap, or since it was made.
+  [[nodiscard]] double Lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double, std::milli>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace kernelpro

@@ -131,6 +131,13 @@ Status GpuTiming::Time(Session& session, Trials& trials, const std::stop_token& 
     workloads.push_back(&workload);
   }
   Combine(measurements, workloads, evaluation);
+  const cuda::Nvml& nvml = device_.gpu()->nvml();
+  if (!nvml.missing().empty()) {
+    evaluation->clocks.reset();
+    evaluation->notes.push_back(
+        "clocks, throttling and other processes on the GPU are not known: " + nvml.missing());
+    return Ok();
+  }
   evaluation->clocks->foreign_processes = ForeignProcesses(session);
   return Ok();
 }

@@ -32,10 +32,8 @@ class GpuTiming {
   /// From now on candidates are timed against this session, whose outputs were found right.
   void SetBaseline(std::unique_ptr<Session> session) { baseline_ = std::move(session); }
 
-  [[nodiscard]] bool has_baseline() const { return baseline_ != nullptr; }
-
-  /// Times all timed workloads and fills in times, figures, speedup and clocks. `others` are the
-  /// processes of this GPU that are not known to be ours.
+  /// Times all timed workloads and fills in times, figures, speedup and clocks (a note instead
+  /// where NVML is missing).
   [[nodiscard]] Status Time(Session& session, Trials& trials, const std::stop_token& stop,
                             Evaluation* evaluation);
 

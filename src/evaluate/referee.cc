@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "evaluate/binary_examination.h"
@@ -45,18 +46,6 @@ void Merge(const std::vector<OutputError>& from, std::vector<OutputError>* into)
     }
   }
 }
-
-class Stopwatch {
- public:
-  /// Milliseconds since the last lap.
-  [[nodiscard]] double Lap() {
-    const auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double, std::milli>(now - std::exchange(last_, now)).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 class Referee final : public Evaluator {
  public:

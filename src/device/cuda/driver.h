@@ -27,9 +27,6 @@ struct Uuid {
 };
 
 inline constexpr Code kOk = 0;
-inline constexpr Code kOutOfMemory = 2;
-inline constexpr Code kNotReady = 600;
-inline constexpr Code kIllegalAddress = 700;
 
 inline constexpr unsigned kScheduleSpin = 1;  ///< CU_CTX_SCHED_SPIN
 inline constexpr unsigned kIpcLazyPeerAccess = 1;

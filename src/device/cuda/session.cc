@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "device/buffer_range.h"
 #include "device/cuda/session_message.h"
 #include "device/protocol/bytes.h"
 #include "device/protocol/runner_message.h"
@@ -110,8 +111,12 @@ Status CudaSession::OpenArena(Deadline deadline) {
   const std::string why = in.Text();
   sandbox_ = protocol::ReadSandboxReport(in);
   if (arena_in_runner_ == 0 || !in.Complete()) {
-    return Fail(ErrorCode::kUnavailable,
-                "the runner cannot open device memory of another process (CUDA IPC): " + why);
+    return Fail(
+        ErrorCode::kUnavailable,
+        fmt::format("the runner could not get ready on the GPU: {}. It must open device memory "
+                    "of another process (CUDA IPC), which WSL and some containers refuse; "
+                    "--device emulator needs no GPU",
+                    why));
   }
   free_at_start_ = gpu_.FreeBytes();
   return Ok();
@@ -161,18 +166,6 @@ Result<DevicePointer> CudaSession::Address(BufferId id) const {
   }
   return arena_->Address(*buffer);
 }
-
-namespace {
-
-Status CheckRange(std::uint64_t offset, std::size_t bytes, std::uint64_t size) {
-  if (offset > size || bytes > size - offset) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("bytes {} to {} of a buffer of {}", offset, offset + bytes, size));
-  }
-  return Ok();
-}
-
-}  // namespace
 
 Status CudaSession::Write(BufferId id, std::uint64_t offset, std::span<const std::byte> bytes) {
   KP_ASSIGN_OR_RETURN(const DevicePointer address, Address(id));

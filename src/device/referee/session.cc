@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "device/buffer_range.h"
 #include "device/protocol/bytes.h"
 #include "device/protocol/sandbox_report.h"
 
@@ -171,18 +172,6 @@ Status EmulatedSession::Free(BufferId id) {
   }
   return Ok();
 }
-
-namespace {
-
-Status CheckRange(std::uint64_t offset, std::size_t bytes, std::size_t size) {
-  if (offset > size || bytes > size - offset) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("bytes {} to {} of a buffer of {}", offset, offset + bytes, size));
-  }
-  return Ok();
-}
-
-}  // namespace
 
 Status EmulatedSession::Write(BufferId id, std::uint64_t offset, std::span<const std::byte> bytes) {
   KP_ASSIGN_OR_RETURN(const Buffer* buffer, Find(id));
