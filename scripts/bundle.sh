@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes a folder that runs on a bare Ubuntu 24.04 or Debian 12 (glibc of this machine or newer), and
 # a .tar.xz of it: scripts/bundle.sh [OUT_FOLDER]. Takes build/release, or $KP_BUILD.
-#   bin/    the four programs           lib/   the shared libraries that the two trusted ones need
+#   bin/    the four programs, gpu_test  lib/   the shared libraries that the two trusted ones need
 #   lib/kernelpro/  our CUDA runtime    share/kernelpro/{tasks,exploits}   share/doc/  licences
 # glibc and the driver's library stay the system's, and so does the C++ library of the runner and the
 # reference: what they load is built there, perhaps by a newer g++.
