@@ -34,6 +34,9 @@ struct Finding {
   std::string check;                  ///< metric that should move, from what to what
   std::string avoid;  ///< the tempting wrong move, or when not to follow this advice
   std::map<std::string, double> evidence;  ///< the raw figures, for machines
+  /// What its figures come from: "hardware counters", "disassembly", "compiler log", "activity
+  /// trace", "launch figures", "emulation", "power meter"; several joined by ", ".
+  std::string rests_on;
 };
 
 struct Suppressed {
