@@ -2,9 +2,11 @@
 #include "diagnose/diagnose.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -50,8 +52,8 @@ std::vector<std::string_view> NearestClasses(const Utilisation& use, const Hardw
 
 bool IsCalled(const Tool& tool, const ToolInput& input) {
   const std::vector<std::string_view> classes = tool.classes();
-  if (classes.empty()) {
-    return true;
+  if (classes.empty() || Membership(input.classes, "UNKNOWN") > 0) {
+    return true;  // nobody knows the class: the tool's own needs decide
   }
   std::vector<std::string_view> nearest;
   if (Membership(input.classes, "MIXED") > 0) {
@@ -63,17 +65,62 @@ bool IsCalled(const Tool& tool, const ToolInput& input) {
   });
 }
 
+bool IsKnown(const ToolInput& input, std::string_view need) {
+  if (need.starts_with("task.")) {
+    return input.profile.task.contains(std::string(need.substr(5)));
+  }
+  return input.kernel.metrics.contains(std::string(need)) ||
+         input.profile.system.contains(std::string(need));
+}
+
 /// The needs of a tool that the profile does not meet.
-std::vector<std::string> Missing(const Tool& tool, const KernelProfile& kernel) {
+std::vector<std::string> Missing(const Tool& tool, const ToolInput& input) {
   std::vector<std::string> missing;
   for (const std::string_view need : tool.metrics()) {
     const bool met = std::ranges::any_of(
-        Split(need, '|'), [&](std::string_view name) { return kernel.Value(name).has_value(); });
+        Split(need, '|'), [&](std::string_view name) { return IsKnown(input, name); });
     if (!met) {
       missing.emplace_back(need);
     }
   }
   return missing;
+}
+
+/// Where a metric comes from, by its name and provenance.
+std::string_view Tier(const ToolInput& input, std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kTiers = {{
+      {"sass.", "disassembly"},
+      {"ptxas.", "compiler log"},
+      {"build.", "build"},
+      {"timeline.", "activity trace"},
+      {"nvml.", "power meter"},
+      {"launch__", "launch figures"},
+      {"task.", "task"},
+  }};
+  for (const auto& [prefix, tier] : kTiers) {
+    if (name.starts_with(prefix)) {
+      return tier;
+    }
+  }
+  const auto found = input.kernel.metrics.find(std::string(name));
+  if (found == input.kernel.metrics.end()) {
+    return {};
+  }
+  return found->second.provenance == Provenance::kMeasured ? "hardware counters" : "emulation";
+}
+
+/// The tiers that a finding's needed metrics come from, in order of first use.
+std::string RestsOn(const Tool& tool, const ToolInput& input) {
+  std::vector<std::string_view> tiers;
+  for (const std::string_view need : tool.metrics()) {
+    for (const std::string_view name : Split(need, '|')) {
+      const std::string_view tier = IsKnown(input, name) ? Tier(input, name) : std::string_view();
+      if (!tier.empty() && std::ranges::find(tiers, tier) == tiers.end()) {
+        tiers.push_back(tier);
+      }
+    }
+  }
+  return tiers.empty() ? "launch figures" : fmt::format("{}", fmt::join(tiers, ", "));
 }
 
 double TotalTime(const Profile& profile) {
@@ -100,20 +147,26 @@ void CapByFloor(Finding& finding, const Profile& profile) {
   finding.bound = std::clamp(finding.bound, 0.0, 0.999);
 }
 
-/// "You are at the roof" is worth saying although it promises nothing.
-bool IsWorthSaying(const Finding& finding) {
+/// "You are at the roof" is worth saying although it promises nothing, and so is what a person has
+/// asked the power meter for. Without a measured time nothing has a bound.
+bool IsWorthSaying(const Finding& finding, bool timed) {
   return finding.severity >= kLeastSeverity &&
-         (finding.bound >= kLeastBound || finding.id == "mem.dram_roof");
+         (finding.bound >= kLeastBound || !timed || finding.id == "mem.dram_roof" ||
+          finding.id.starts_with("nrg."));
 }
 
+/// Tools of the whole run, or those of a kernel.
+enum class Scope : std::uint8_t { kKernel, kProgram };
+
 std::vector<Finding> RunTools(const ToolInput& input, const std::vector<const Tool*>& tools,
-                              Diagnosis& diagnosis) {
+                              Scope scope, Diagnosis& diagnosis) {
+  const bool timed = input.kernel.time_us > 0;
   std::vector<Finding> findings;
   for (const Tool* tool : tools) {
-    if (!IsCalled(*tool, input)) {
+    if (tool->of_program() != (scope == Scope::kProgram) || !IsCalled(*tool, input)) {
       continue;
     }
-    if (std::vector<std::string> missing = Missing(*tool, input.kernel); !missing.empty()) {
+    if (std::vector<std::string> missing = Missing(*tool, input); !missing.empty()) {
       diagnosis.not_run.push_back({std::string(tool->id()), input.kernel.name, std::move(missing)});
       continue;
     }
@@ -121,8 +174,12 @@ std::vector<Finding> RunTools(const ToolInput& input, const std::vector<const To
     if (!finding) {
       continue;
     }
-    CapByFloor(*finding, input.profile);
-    if (IsWorthSaying(*finding)) {
+    finding->rests_on = RestsOn(*tool, input);
+    if (scope == Scope::kKernel) {
+      CapByFloor(*finding, input.profile);
+    }
+    finding->bound = timed || scope == Scope::kProgram ? finding->bound : 0;
+    if (IsWorthSaying(*finding, timed)) {
       findings.push_back(std::move(*finding));
     }
   }
@@ -157,33 +214,42 @@ void SayWhatIsFine(const KernelProfile& kernel, Diagnosis& diagnosis) {
   }
 }
 
+const KernelProfile* DominantKernel(const Profile& profile) {
+  const auto found = std::ranges::max_element(profile.kernels, {}, &KernelProfile::time_share);
+  return found == profile.kernels.end() ? nullptr : &*found;
+}
+
+void DiagnoseKernel(const KernelProfile& kernel, const Profile& profile, const Hardware& hardware,
+                    const std::vector<const Tool*>& tools, bool dominant, Diagnosis& diagnosis) {
+  const Utilisation use = diagnose::UtilisationOf(kernel, profile, hardware);
+  const std::vector<ClassMembership> classes = diagnose::Classify(kernel, profile, hardware, use);
+  const ToolInput input{kernel, profile, hardware, use, classes};
+  if (dominant) {
+    diagnosis.classes = classes;
+    std::ranges::move(RunTools(input, tools, Scope::kProgram, diagnosis),
+                      std::back_inserter(diagnosis.findings));
+  }
+  if (Membership(classes, "INVALID") > 0) {
+    return;
+  }
+  std::vector<Finding> findings = RunTools(input, tools, Scope::kKernel, diagnosis);
+  std::ranges::move(diagnose::Suppress(input, findings), std::back_inserter(diagnosis.suppressed));
+  std::ranges::move(findings, std::back_inserter(diagnosis.findings));
+}
+
 }  // namespace
 
 Diagnosis Diagnose(const Profile& profile, const Hardware& hardware,
                    const std::vector<const Tool*>& tools) {
   Diagnosis diagnosis;
   diagnosis.floor_us = Floor(profile);
-  const KernelProfile* dominant = nullptr;
+  const KernelProfile* dominant = DominantKernel(profile);
   for (const KernelProfile& kernel : profile.kernels) {
-    if (kernel.time_share < kLeastTimeShare) {
-      continue;
+    if (kernel.time_share >= kLeastTimeShare) {
+      DiagnoseKernel(kernel, profile, hardware, tools, &kernel == dominant, diagnosis);
     }
-    const Utilisation use = diagnose::UtilisationOf(kernel, hardware);
-    const std::vector<ClassMembership> classes = diagnose::Classify(kernel, profile, hardware, use);
-    if (dominant == nullptr || kernel.time_share > dominant->time_share) {
-      dominant = &kernel;
-      diagnosis.classes = classes;
-    }
-    if (Membership(classes, "INVALID") > 0) {
-      continue;
-    }
-    const ToolInput input{kernel, profile, hardware, use, classes};
-    std::vector<Finding> findings = RunTools(input, tools, diagnosis);
-    std::ranges::move(diagnose::Suppress(input, findings),
-                      std::back_inserter(diagnosis.suppressed));
-    std::ranges::move(findings, std::back_inserter(diagnosis.findings));
   }
-  diagnose::Rank(diagnosis.findings);
+  diagnose::Rank(diagnosis.classes, diagnosis.findings);
   if (dominant != nullptr) {
     SayWhatIsFine(*dominant, diagnosis);
   }

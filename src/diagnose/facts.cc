@@ -22,6 +22,7 @@ namespace {
 
 /// A kernel below this share of the call is not judged by the whole task's needs.
 constexpr double kDominantShare = 0.6;
+constexpr double kLeastSamples = 200;  ///< fewer samples of a kernel say nothing
 
 Access AccessOf(const KernelProfile& kernel, std::string_view requests, std::string_view sectors,
                 std::string_view bytes_per_sector) {
@@ -127,6 +128,23 @@ std::optional<double> StallShare(const KernelProfile& kernel, std::string_view m
     return std::nullopt;
   }
   return std::clamp(*stall / *latency, 0.0, 1.0);
+}
+
+std::optional<double> StallShareOf(const KernelProfile& kernel, std::string_view reason) {
+  const auto counted = StallShare(
+      kernel, fmt::format("smsp__average_warps_issue_stalled_{}_per_issue_active.ratio", reason));
+  if (counted) {
+    return counted;
+  }
+  double all = 0;
+  double of_reason = 0;
+  for (const HotSpot& spot : kernel.hot_spots) {
+    for (const auto& [name, samples] : spot.stalls) {
+      all += samples;
+      of_reason += name == reason ? samples : 0;
+    }
+  }
+  return all >= kLeastSamples ? std::optional(of_reason / all) : std::nullopt;
 }
 
 std::optional<double> MultiplyAddShare(const ToolInput& input) {

@@ -54,6 +54,10 @@ struct Wavefronts {
 /// Share of the warp latency that a stall reason takes, 0..1; nothing without stall metrics.
 [[nodiscard]] std::optional<double> StallShare(const KernelProfile& kernel,
                                                std::string_view metric);
+/// The same by the reason's name ("long_scoreboard"), from the counters where they were collected,
+/// else from sampling.
+[[nodiscard]] std::optional<double> StallShareOf(const KernelProfile& kernel,
+                                                 std::string_view reason);
 /// Time that the float multiply-adds alone need at full rate, as a share of the kernel's time;
 /// nothing when they were not counted (the FMA pipe also computes indices).
 [[nodiscard]] std::optional<double> MultiplyAddShare(const ToolInput& input);

@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/facts.h"
 #include "kernelpro/finding.h"
@@ -53,6 +56,14 @@ class Budget {
   std::size_t reserved_ = 0;
 };
 
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lower;
+}
+
 std::string_view SeverityWord(double severity) {
   if (severity < 0.25) {
     return "info";
@@ -70,18 +81,40 @@ std::string_view ConfidenceWord(double confidence) {
   return confidence < 0.75 ? "medium" : "high";
 }
 
+/// A string that a stranger chose, as one harmless word of a sentence: a model that reads it must
+/// not take it for an instruction, and a terminal not for a command.
+std::string Clean(std::string_view text) {
+  constexpr std::size_t kLongest = 120;
+  std::string clean = Printable(text, 4 * kLongest);
+  for (char& c : clean) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("_:<>,.()[]*&-+~/= ").find(c) != std::string_view::npos;
+    c = plain ? c : '?';
+  }
+  if (clean.size() > kLongest) {
+    clean = clean.substr(0, kLongest - 3) + "...";
+  }
+  return clean;
+}
+
 std::string Head(const Finding& f) {
-  return fmt::format("[{}] {} (confidence {}, upper bound {:.0f} % of {} = {:.1f}x)",
-                     SeverityWord(f.severity), f.title, ConfidenceWord(f.confidence), 100 * f.bound,
-                     f.time_share < 0.95 ? f.kernel + "'s time" : "kernel time", 1 / (1 - f.bound));
+  const std::string bound = f.bound <= 0
+                                ? std::string("upper bound unknown")
+                                : fmt::format("upper bound {:.0f} % of {} = {:.1f}x", 100 * f.bound,
+                                              f.id.starts_with("sys.") ? "the run's time"
+                                              : f.time_share < 0.95    ? Clean(f.kernel) + "'s time"
+                                                                       : "kernel time",
+                                              1 / (1 - f.bound));
+  return fmt::format("[{}] {} (confidence {}, {})", SeverityWord(f.severity), f.title,
+                     ConfidenceWord(f.confidence), bound);
 }
 
 std::string Where(const Finding& f) {
   if (f.line == 0) {
-    return f.kernel;
+    return Clean(f.kernel);
   }
-  return fmt::format("{}:{} in {}", std::filesystem::path(f.file).filename().string(), f.line,
-                     f.kernel);
+  return fmt::format("{}:{} in {}", Clean(std::filesystem::path(f.file).filename().string()),
+                     f.line, Clean(f.kernel));
 }
 
 const KernelProfile* Dominant(const Profile& profile) {
@@ -91,8 +124,10 @@ const KernelProfile* Dominant(const Profile& profile) {
 
 std::string Opening(const Diagnosis& diagnosis, const Profile& profile,
                     const KernelProfile& kernel) {
-  std::string text = fmt::format("{}: {:.1f} us ({}), {:.0f} blocks of {:.0f} threads.\n",
-                                 kernel.name, kernel.time_us, Name(kernel.time_provenance),
+  std::string text = fmt::format("{}: {}, {:.0f} blocks of {:.0f} threads.\n", Clean(kernel.name),
+                                 kernel.time_us > 0 ? fmt::format("{:.1f} us ({})", kernel.time_us,
+                                                                  Name(kernel.time_provenance))
+                                                    : "time unknown",
                                  diagnose::GridSize(kernel), diagnose::BlockSize(kernel));
   if (!diagnosis.classes.empty()) {
     const ClassMembership& c = diagnosis.classes.front();
@@ -128,7 +163,7 @@ std::string Opening(const Diagnosis& diagnosis, const Profile& profile,
 std::string Experiment(const Diagnosis& diagnosis) {
   const std::string_view id =
       diagnosis.classes.empty() ? std::string_view() : std::string_view(diagnosis.classes[0].id);
-  if (id == "INVALID") {
+  if (id == "INVALID" || id == "UNKNOWN") {
     return "NEXT    Repeat the measurement: these figures support no advice.\n";
   }
   if (id == "AT_ROOF" || id == "DRAM_BOUND") {
@@ -143,29 +178,68 @@ std::string Experiment(const Diagnosis& diagnosis) {
          "one); if the time stays, latency is not the limit and the block count is.\n";
 }
 
+/// Rule 5: prediction against outcome.
+std::string Last(const Outcome& o) {
+  if (o.before_us <= 0 || o.after_us <= 0) {
+    return {};
+  }
+  const double gained = o.before_us / o.after_us;
+  const double promised = 1 / (1 - std::clamp(o.bound, 0.0, 0.999));
+  const std::string_view verdict = gained < 1.02 ? "its cause was not what limits this kernel"
+                                   : gained < 1 + 0.3 * (promised - 1)
+                                       ? "something else limits the rest"
+                                       : "it was worth following";
+  return fmt::format("LAST    {}: predicted at most {:.2f}x, got {:.2f}x; {}.\n", Clean(o.title),
+                     promised, gained, verdict);
+}
+
 void Primary(const Finding& f, Budget& out) {
   out.Must(fmt::format("\nPRIMARY {}\n", Head(f)));
   out.Must(fmt::format("WHERE   {}\n", Where(f)));
-  out.Must(fmt::format("SEEN    {}\n", f.seen));
+  out.Must(f.rests_on.empty() ? fmt::format("SEEN    {}\n", f.seen)
+                              : fmt::format("SEEN    {} (from {})\n", f.seen, f.rests_on));
   out.Must(fmt::format("WHY     {}\n", f.why));
   out.Must(fmt::format("DO      {}\n", f.action));
   out.Must(fmt::format("CHECK   {}\n", f.check));
   out.Must(fmt::format("AVOID   {}\n", f.avoid));
 }
 
-/// What nobody looked at, so that silence is not taken for health.
-std::string Unexamined(const Diagnosis& diagnosis, const KernelProfile& kernel) {
-  std::vector<std::string> ids;
-  for (const NotRun& tool : diagnosis.not_run) {
-    if (tool.kernel == kernel.name) {
-      ids.push_back(tool.id);
+/// What a missing metric would have to come from.
+std::string_view Source(std::string_view metric) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kSources = {{
+      {"sass.", "the disassembly"},
+      {"ptxas.", "the compiler's log"},
+      {"build.", "the build's flags"},
+      {"timeline.", "an activity trace"},
+      {"nvml.", "an energy measurement"},
+      {"task.", "a task"},
+  }};
+  for (const auto& [prefix, source] : kSources) {
+    if (metric.starts_with(prefix)) {
+      return source;
     }
   }
-  return ids.empty() ? std::string()
-                     : fmt::format(
-                           "UNKNOWN Not examined, because the profile lacks the metrics: "
-                           "{}.\n",
-                           fmt::join(ids, ", "));
+  return metric.find("stalled") != std::string_view::npos ||
+                 metric.find("warp_latency") != std::string_view::npos
+             ? "warp-stall counters"
+             : "other counters";
+}
+
+/// What nobody looked at, so that silence is not taken for health.
+std::string Unexamined(const Diagnosis& diagnosis, const KernelProfile& kernel) {
+  std::map<std::string_view, int> counts;
+  for (const NotRun& tool : diagnosis.not_run) {
+    if (tool.kernel == kernel.name && !tool.missing.empty()) {
+      ++counts[Source(tool.missing.front())];
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [source, count] : counts) {
+    parts.push_back(fmt::format("{} ({} tool{})", source, count, count == 1 ? "" : "s"));
+  }
+  return parts.empty() ? std::string()
+                       : fmt::format("UNKNOWN Not examined, because these are missing: {}.\n",
+                                     fmt::join(parts, ", "));
 }
 
 std::string First(const std::string& sentences) {
@@ -190,6 +264,28 @@ std::vector<std::string> AlsoSeen(const Diagnosis& diagnosis) {
   return lines;
 }
 
+/// "WHERE   k.cu:7" -> "- **Where** k.cu:7"; the primary finding becomes a heading.
+std::string Markdown(std::string_view text) {
+  constexpr std::size_t kLabel = 8;
+  std::string out;
+  for (const std::string_view line : Lines(text)) {
+    const std::string_view label = Trim(line.substr(0, std::min(kLabel, line.size())));
+    const bool labelled = line.size() > kLabel && line[kLabel - 1] == ' ' && !label.empty() &&
+                          std::ranges::all_of(label, [](char c) { return c >= 'A' && c <= 'Z'; });
+    const std::string_view rest = line.substr(std::min(kLabel, line.size()));
+    if (label == "PRIMARY") {
+      out += fmt::format("## {}\n\n", rest);
+    } else if (labelled) {
+      out += fmt::format("- **{}{}** {}\n", label[0], Lower(label.substr(1)), rest);
+    } else if (line.starts_with("        ")) {
+      out += fmt::format("- {}\n", Trim(line));
+    } else {
+      out += fmt::format("{}\n", line);
+    }
+  }
+  return out;
+}
+
 void OtherRemedies(const Diagnosis& diagnosis, Budget& out) {
   if (diagnosis.findings.empty()) {
     return;
@@ -204,13 +300,17 @@ void OtherRemedies(const Diagnosis& diagnosis, Budget& out) {
 
 }  // namespace
 
-std::string FeedbackText(const Diagnosis& diagnosis, const Profile& profile) {
+std::string FeedbackText(const Diagnosis& diagnosis, const Profile& profile,
+                         const FeedbackOptions& options) {
   const KernelProfile* kernel = Dominant(profile);
   if (kernel == nullptr) {
     return "No kernel was profiled.\n";
   }
   Budget out;
   out.Must(Opening(diagnosis, profile, *kernel));
+  if (options.outcome) {
+    out.Must(Last(*options.outcome));
+  }
   if (diagnosis.findings.empty()) {
     out.Must(Experiment(diagnosis));
   } else {
@@ -219,8 +319,9 @@ std::string FeedbackText(const Diagnosis& diagnosis, const Profile& profile) {
   const std::string fine =
       diagnosis.fine.empty() ? std::string()
                              : fmt::format("FINE    Keep: {}.\n", fmt::join(diagnosis.fine, "; "));
+  const std::string unknown = Unexamined(diagnosis, *kernel);
   const std::vector<std::string> also = AlsoSeen(diagnosis);
-  std::size_t reserved = CountWords(fine);
+  std::size_t reserved = CountWords(fine) + CountWords(unknown);
   for (const std::string& line : also) {
     reserved += CountWords(line);
   }
@@ -232,9 +333,10 @@ std::string FeedbackText(const Diagnosis& diagnosis, const Profile& profile) {
     out.May(line);
   }
   out.Reserve(0);
+  out.May(unknown);
   out.May(fine);
-  out.May(Unexamined(diagnosis, *kernel));
-  return out.Take();
+  std::string text = out.Take();
+  return options.form == FeedbackForm::kMarkdown ? Markdown(text) : text;
 }
 
 }  // namespace kernelpro

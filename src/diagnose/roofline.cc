@@ -23,72 +23,7 @@
 namespace kernelpro::diagnose {
 namespace {
 
-constexpr double kSubCores = 4;  ///< schedulers of an SM
-constexpr double kBusy = 0.60;   ///< a resource limits from here on
-
-/// Cycles of the run at the clock that the counters saw.
-double ElapsedCycles(const KernelProfile& kernel, const Hardware& hardware) {
-  double clock = hardware.clock_hz;
-  const auto cycles = kernel.Value(metric::kCyclesElapsed);
-  const auto duration = kernel.Value(metric::kDuration);
-  if (cycles && duration && *duration > 0 && kernel.time_provenance == Provenance::kMeasured) {
-    clock = *cycles / (*duration * 1e-9);
-  }
-  return RunSeconds(kernel) * clock;
-}
-
-std::optional<double> FromPercent(const KernelProfile& kernel, std::string_view name) {
-  const auto percent = kernel.Value(name);
-  return percent ? std::optional(*percent / 100) : std::nullopt;
-}
-
-/// The percentage, or count / capacity.
-std::optional<double> UseOf(const KernelProfile& kernel, std::string_view percent,
-                            std::string_view count, double capacity) {
-  if (const auto known = FromPercent(kernel, percent); known) {
-    return known;
-  }
-  const auto value = kernel.Value(count);
-  return value && capacity > 0 ? std::optional(*value / capacity) : std::nullopt;
-}
-
-std::optional<double> L2Use(const KernelProfile& kernel, const Hardware& hardware) {
-  const auto sectors = FromPercent(kernel, metric::kL2Pct);
-  const auto xbar = FromPercent(kernel, metric::kL2XbarPct);
-  if (sectors || xbar) {
-    return std::max(sectors.value_or(0), xbar.value_or(0));
-  }
-  const auto load = kernel.Value(metric::kLoadSectors);
-  const auto hit = kernel.Value(metric::kLoadHitSectors);
-  const auto store = kernel.Value(metric::kStoreSectors);
-  const double capacity = hardware.l2_bytes_per_s * RunSeconds(kernel);
-  if (!load || !hit || !store || capacity <= 0) {
-    return std::nullopt;
-  }
-  return 32 * (*load - *hit + *store) / capacity;
-}
-
-std::optional<double> DramUse(const KernelProfile& kernel, const Hardware& hardware) {
-  if (const auto known = FromPercent(kernel, metric::kDramPct); known) {
-    return known;
-  }
-  const double capacity = hardware.dram_peak_bytes_per_s * RunSeconds(kernel);
-  if (kernel.Value(metric::kDramRead) && kernel.Value(metric::kDramWrite) && capacity > 0) {
-    return DramBytes(kernel) / capacity;
-  }
-  return FromPercent(kernel, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed");
-}
-
-std::optional<double> IssueUse(const KernelProfile& kernel, double slots) {
-  if (const auto active = kernel.Value(metric::kIssueActive); active) {
-    const auto average = kernel.Value(metric::kCyclesActive);
-    const auto elapsed = kernel.Value(metric::kCyclesElapsed);
-    const bool known = average && elapsed && *elapsed > 0;
-    return *active * (known ? std::min(1.0, *average / *elapsed) : 1.0);
-  }
-  const auto count = kernel.Value(metric::kInstructions);
-  return count && slots > 0 ? std::optional(*count / slots) : std::nullopt;
-}
+constexpr double kBusy = 0.60;  ///< a resource limits from here on
 
 struct Named {
   std::string_view name;
@@ -119,6 +54,7 @@ class Classifier {
         issue_(kernel.Value(metric::kIssueActive).value_or(use_.issue)) {}
 
   std::vector<ClassMembership> Run() {
+    HostClasses();
     if (!Valid()) {
       return std::move(classes_);
     }
@@ -146,7 +82,12 @@ class Classifier {
 
   bool Valid() {
     if (kernel_.time_us <= 0) {
-      Add("INVALID", 1, "the kernel's duration is missing");
+      Add("UNKNOWN", 1, "the kernel's duration is missing, so nothing can be said about its limit");
+      return false;
+    }
+    if (!raw_.dram && !raw_.l2 && !raw_.l1 && !raw_.issue && !raw_.fma && !raw_.sm) {
+      Add("UNKNOWN", 1,
+          "the time is known, but no utilisation: the profile has no hardware counters");
       return false;
     }
     for (const auto& [value, name] :
@@ -166,6 +107,31 @@ class Classifier {
       return false;
     }
     return true;
+  }
+
+  [[nodiscard]] std::optional<double> System(const std::string& name) const {
+    const auto found = profile_.system.find(name);
+    return found == profile_.system.end() ? std::nullopt : std::optional(found->second.value);
+  }
+
+  /// Of the whole run, from its timeline. Thresholds: docs/tools.md.
+  void HostClasses() {
+    const double idle = System("timeline.idle.pct").value_or(0) / 100;
+    const bool graphs = System("timeline.graph_launches").value_or(0) > 0;
+    const double kernels = System("timeline.kernels").value_or(0);
+    if (kernels >= 2 && idle > (graphs ? 0.15 : 0.30)) {
+      Add("HOST_BOUND", Ramp(idle, 0.15, 0.5),
+          fmt::format("the GPU idles {} of the time between its first and its last kernel",
+                      Percent(idle)));
+    }
+    const double median_us = System("timeline.kernel_median_ns").value_or(0) / 1000;
+    const double launching = System("timeline.launch_api.pct").value_or(0) / 100;
+    if (kernels >= 5 && (median_us < 10 || launching > 0.10)) {
+      const double share = std::max(launching, System("timeline.launch_gap.pct").value_or(0) / 100);
+      Add("LAUNCH_BOUND", std::max(median_us < 10 ? 0.4 : 0.0, Ramp(share, 0.05, 0.3)),
+          fmt::format("{:.0f} kernels with a median of {:.1f} us; launching takes {} of the time",
+                      kernels, median_us, Percent(share)));
+    }
   }
 
   void LaunchClasses() {
@@ -225,6 +191,7 @@ class Classifier {
   }
 
   void ComputeClasses() {
+    TensorUnderused();
     if (use_.tensor >= kBusy) {
       Add("TENSOR_BOUND", Ramp(use_.tensor, 0.45, 0.85),
           fmt::format("the tensor pipe at {:.2f} of what it sustains", use_.tensor));
@@ -232,6 +199,12 @@ class Classifier {
     const std::array<Named, 4> pipes = {
         {{"fma", use_.fma}, {"alu", use_.alu}, {"fp64", use_.fp64}, {"xu", use_.xu}}};
     const Named pipe = *std::ranges::max_element(pipes, {}, &Named::use);
+    if (!raw_.fma && !raw_.alu && raw_.sm.value_or(0) >= kBusy) {
+      Add("COMPUTE_BOUND", Ramp(*raw_.sm, 0.45, 0.8),
+          fmt::format("a unit of the multiprocessors is busy {:.2f} of the time (which one was not "
+                      "collected)",
+                      *raw_.sm));
+    }
     if (pipe.use >= kBusy) {
       Add(fmt::format("COMPUTE_BOUND({})", pipe.name), Ramp(pipe.use, 0.45, 0.8),
           fmt::format("the {} pipe is busy {:.2f} of the time", pipe.name, pipe.use));
@@ -242,15 +215,40 @@ class Classifier {
     }
   }
 
+  /// Tensor instructions are there and idle, or a contraction runs without any (SASS).
+  void TensorUnderused() {
+    const auto mma = kernel_.Value("sass.mma");
+    if (!mma || use_.dram >= kBusy) {
+      return;
+    }
+    if (*mma > 0 && raw_.tensor && use_.tensor < 0.4) {
+      Add("TENSOR_UNDERUSED", 1 - use_.tensor / 0.4,
+          fmt::format("tensor instructions are there, their pipe is busy {:.2f} of the time",
+                      use_.tensor));
+    }
+    const auto warp = kernel_.Value("sass.mma_warp");
+    const auto group = kernel_.Value("sass.mma_warpgroup");
+    if (kernel_.Value("sass.arch").value_or(0) == 90 && warp && group && *warp > 0 && *group <= 0) {
+      Add("TENSOR_UNDERUSED", 0.5,
+          "warp-level tensor instructions only, on a GPU of capability 9.0");
+    }
+  }
+
   void LatencyClass() {
     Shares pipes = use_;
     pipes.lsu = 0;  // a queue, not a roof; L1_SMEM_BOUND judges it
-    const double busiest = MaxUse(pipes);
+    const double busiest = std::max({MaxUse(pipes), raw_.sm.value_or(0), raw_.memory.value_or(0)});
+    const bool known =
+        (raw_.dram || raw_.memory) && (raw_.fma || raw_.alu || raw_.issue || raw_.sm);
+    if (!known) {
+      return;
+    }
     if (busiest >= kBusy || issue_ >= kBusy || underfilled_ >= kRouted) {
       return;
     }
-    std::string evidence = fmt::format(
-        "nothing is busy: the busiest resource at {:.2f}, issue at {:.2f}", busiest, issue_);
+    std::string evidence =
+        fmt::format("nothing is busy: the busiest resource at {:.2f}{}", busiest,
+                    raw_.issue ? fmt::format(", issue at {:.2f}", issue_) : std::string());
     const std::string kind = LatencyKind();
     Add(kind.empty() ? "LATENCY_BOUND" : fmt::format("LATENCY_BOUND({})", kind),
         Ramp(kBusy - busiest, 0, 0.4), std::move(evidence));
@@ -324,22 +322,6 @@ class Classifier {
 };
 
 }  // namespace
-
-Utilisation UtilisationOf(const KernelProfile& kernel, const Hardware& hardware) {
-  const double cycles = ElapsedCycles(kernel, hardware) * hardware.sm_count;  // of all SMs
-  Utilisation use;
-  use.dram = DramUse(kernel, hardware);
-  use.l2 = L2Use(kernel, hardware);
-  use.l1 = UseOf(kernel, metric::kL1Pct, metric::kL1Wavefronts, cycles);
-  use.lsu = UseOf(kernel, metric::kLsuPct, metric::kPipeLsu, cycles);
-  use.tensor = FromPercent(kernel, metric::kTensorPct);
-  use.fma = UseOf(kernel, metric::kFmaPct, metric::kPipeFma, cycles * hardware.fp32_lanes / 32);
-  use.alu = UseOf(kernel, metric::kAluPct, metric::kPipeAlu, cycles * hardware.int_lanes / 32);
-  use.fp64 = UseOf(kernel, metric::kFp64Pct, metric::kPipeFp64, cycles * hardware.fp64_lanes / 32);
-  use.xu = UseOf(kernel, metric::kXuPct, metric::kPipeXu, cycles * hardware.sfu_lanes / 32);
-  use.issue = IssueUse(kernel, cycles * kSubCores);
-  return use;
-}
 
 std::vector<ClassMembership> Classify(const KernelProfile& kernel, const Profile& profile,
                                       const Hardware& hardware, const Utilisation& use) {

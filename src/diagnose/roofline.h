@@ -9,8 +9,10 @@
 
 namespace kernelpro::diagnose {
 
-/// Utilisations of elapsed time from the percentages, or from raw counts and the hardware's rates.
-[[nodiscard]] Utilisation UtilisationOf(const KernelProfile& kernel, const Hardware& hardware);
+/// Utilisations of elapsed time from the percentages, or from raw counts and the hardware's rates;
+/// DRAM's at last from the task's compulsory bytes.
+[[nodiscard]] Utilisation UtilisationOf(const KernelProfile& kernel, const Profile& profile,
+                                        const Hardware& hardware);
 
 /// Stage 1: the classes of docs/tools.md ("Classes") with membership and evidence, largest first.
 /// Classes below `kRouted` are not returned; when none reaches it, MIXED is.

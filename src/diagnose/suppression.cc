@@ -32,7 +32,7 @@ struct FindingRule {
   std::string_view by, of, why;
 };
 
-constexpr std::array<FindingRule, 12> kFindingRules = {{
+constexpr std::array<FindingRule, 36> kFindingRules = {{
     {"mem.spill", "lat.ilp", "more accumulators need registers, and registers already spill"},
     {"mem.spill", "occ.registers", "fewer registers would spill more"},
     {"mem.local_array", "lat.ilp", "a local array stands in the way of registers"},
@@ -45,6 +45,30 @@ constexpr std::array<FindingRule, 12> kFindingRules = {{
     {"smem.bank", "smem.pressure", "conflicts explain the busy shared memory"},
     {"lat.barrier", "smem.pressure", "the exchange itself should go, not get faster"},
     {"par.cta_rate", "par.tail", "blocks are started too slowly for waves to matter"},
+    {"par.cta_rate", "occ.achieved", "starting blocks is what keeps slots empty"},
+    {"par.small_grid", "occ.achieved", "there are not enough blocks"},
+    {"par.small_grid", "par.imbalance", "there are not enough blocks to balance"},
+    {"par.tail", "occ.achieved", "the last wave explains it"},
+    {"par.imbalance", "occ.achieved", "uneven blocks explain it"},
+    {"par.imbalance", "par.tail", "block durations differ, so waves do not end together"},
+    {"mem.spill", "lat.throttle", "the spills fill the queue"},
+    {"mem.spill", "lat.long_scoreboard", "the spilled values are what it waits for"},
+    {"mem.local_array", "lat.throttle", "the local array fills the queue"},
+    {"mem.local_array", "lat.long_scoreboard", "the local array is what it waits for"},
+    {"mem.coalesce_ld", "lat.throttle", "each scattered load takes many slots of the queue"},
+    {"mem.coalesce_st", "lat.throttle", "each scattered store takes many slots of the queue"},
+    {"mem.coalesce_ld", "mem.align", "the loads are scattered, not shifted"},
+    {"mem.aperture", "mem.dram_roof", "the bus is the limit, not DRAM"},
+    {"mem.aperture", "mem.inflight", "the bus is the limit"},
+    {"mem.aperture", "lat.long_scoreboard", "the bus is what it waits for"},
+    {"mem.aperture", "occ.registers", "the bus is the limit"},
+    {"mem.aperture", "mem.width", "the bus is the limit"},
+    {"cmp.tensor_absent", "cmp.nonfused", "the loop will be rewritten for the tensor pipe"},
+    {"cmp.tensor_absent", "cmp.sfu", "the loop will be rewritten for the tensor pipe"},
+    {"cmp.tensor_absent", "smem.pressure", "the loop will be rewritten for the tensor pipe"},
+    {"cmp.tensor_absent", "mem.l1_reuse", "tile for the tensor pipe at once"},
+    {"cmp.wgmma_serial", "cmp.tensor_feed", "the groups wait for each other, not for data"},
+    {"smem.bank", "lat.short_scoreboard", "the conflicts are what it waits for"},
 }};
 
 struct ClassRule {
@@ -53,15 +77,21 @@ struct ClassRule {
   std::string_view of, why;
 };
 
-constexpr std::array<ClassRule, 4> kClassRules = {{
+constexpr std::array<ClassRule, 6> kClassRules = {{
     {"UNDERFILLED", kRouted, "occ.*", "most multiprocessors have no block at all"},
     {"UNDERFILLED", kRouted, "par.tail", "there is not even one full wave"},
     {"UNDERFILLED", kRouted, "lat.ilp", "more blocks come before more work per thread"},
+    {"UNDERFILLED", kRouted, "lat.not_selected", "most multiprocessors have no block at all"},
     {"ISSUE_BOUND", 0.6, "occ.*", "schedulers always have a ready warp"},
+    {"TENSOR_BOUND", 0.6, "occ.*", "the tensor pipe is busy at this occupancy"},
 }};
 
 /// Low occupancy, scattered side traffic and role branches are the design of such kernels.
 bool IsWarpSpecialised(const KernelProfile& kernel) {
+  const auto has = [&](std::string_view metric) { return Get(kernel, metric) > 0; };
+  if (has("sass.setmaxnreg") || (has("sass.mma_warpgroup") && has("sass.tma"))) {
+    return true;
+  }
   return std::ranges::any_of(kernel.opcodes, [](const auto& entry) {
     return entry.first.starts_with("setmaxnreg") || entry.first.starts_with("USETMAXREG");
   });
@@ -121,7 +151,7 @@ struct Precedence {
 };
 
 /// The cure of `first` moves data or work to other places, so that `then` has to be measured anew.
-constexpr std::array<Precedence, 37> kPrecedence = {{
+constexpr std::array<Precedence, 53> kPrecedence = {{
     {"mem.coalesce_ld", "mem.coalesce_st"},
     {"mem.coalesce_ld", "mem.l1_reuse"},
     {"mem.coalesce_ld", "mem.excess"},
@@ -156,11 +186,29 @@ constexpr std::array<Precedence, 37> kPrecedence = {{
     {"lat.barrier", "par.cta_rate"},
     {"lat.barrier", "par.tail"},
     {"lat.barrier", "smem.bank"},
+    {"lat.barrier", "cmp.issue"},
+    {"cmp.fp64", "cmp.issue"},
+    {"cmp.fp64", "cmp.convert"},
+    {"mem.async", "lat.*"},
+    {"mem.async", "occ.*"},
+    {"mem.spill", "lat.*"},
+    {"mem.local_array", "lat.*"},
+    {"smem.bank", "lat.*"},
+    {"mem.l2_reuse", "lat.*"},
+    {"par.imbalance", "lat.*"},
+    {"par.small_grid", "lat.*"},
+    {"par.small_grid", "mem.inflight"},
+    {"mem.aperture", "mem.*"},
+    {"cmp.divergence", "lat.*"},
+    {"cmp.tensor_slow", "cmp.tensor_feed"},
+    {"cmp.wgmma_serial", "lat.*"},
     {"mem.atomics", "mem.inflight"},
     {"mem.atomics", "lat.*"},
     {"mem.atomics", "par.cta_rate"},
 }};
 
+constexpr double kHostFirst = 0.6;          ///< membership from which kernels come later
+constexpr double kLeastRankedBound = 0.01;  ///< findings without a bound still have an order
 constexpr double kSure = 0.4;  ///< severity from which a finding goes before what it disturbs
 
 }  // namespace
@@ -169,11 +217,15 @@ std::vector<Suppressed> Suppress(const ToolInput& input, std::vector<Finding>& f
   return Suppressor(input, findings).Run();
 }
 
-void Rank(std::vector<Finding>& findings) {
+void Rank(const std::vector<ClassMembership>& classes, std::vector<Finding>& findings) {
+  const bool host =
+      std::max(Membership(classes, "HOST_BOUND"), Membership(classes, "LAUNCH_BOUND")) > kHostFirst;
   std::vector<double> scores(findings.size());
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const Finding& f = findings[i];
-    scores[i] = f.severity * f.bound * f.time_share * (0.5 + 0.5 * f.confidence);
+    scores[i] = f.severity * std::max(f.bound, kLeastRankedBound) * f.time_share *
+                (0.5 + 0.5 * f.confidence);
+    scores[i] *= host && !f.id.starts_with("sys.") ? 1e-3 : 1;
   }
   // Two rounds: a finding that was put behind another takes along what stands behind it.
   for (int round = 0; round < 2; ++round) {

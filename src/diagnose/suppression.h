@@ -15,7 +15,8 @@ namespace kernelpro::diagnose {
                                                std::vector<Finding>& findings);
 
 /// Orders by severity x bound x share of the call x confidence; a finding whose cure changes what
-/// another one measures stands before it (docs/tools.md, "Order").
-void Rank(std::vector<Finding>& findings);
+/// another one measures stands before it (docs/tools.md, "Order"). When the host or launching is
+/// the limit, findings about kernels stand behind those about the run.
+void Rank(const std::vector<ClassMembership>& classes, std::vector<Finding>& findings);
 
 }  // namespace kernelpro::diagnose

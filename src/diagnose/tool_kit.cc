@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/tools/documents.h"
 #include "kernelpro/finding.h"
 #include "kernelpro/tool.h"
 
@@ -25,6 +26,8 @@ class FunctionTool : public Tool {
   [[nodiscard]] std::vector<std::string_view> classes() const override { return spec_.classes; }
 
   [[nodiscard]] std::vector<std::string_view> metrics() const override { return spec_.metrics; }
+
+  [[nodiscard]] ToolDocument document() const override { return DocumentOf(spec_.id); }
 
   [[nodiscard]] std::optional<Finding> Examine(const ToolInput& input) const override {
     std::optional<Finding> finding = spec_.examine(input);

@@ -21,6 +21,12 @@ inline constexpr std::string_view kWarpsEligible = "smsp__warps_eligible.avg.per
 inline constexpr std::string_view kDramRead = "dram__bytes_read.sum";
 inline constexpr std::string_view kDramWrite = "dram__bytes_write.sum";
 inline constexpr std::string_view kDramPct = "dram__bytes.sum.pct_of_peak_sustained_elapsed";
+inline constexpr std::string_view kDramThroughputPct =
+    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed";
+inline constexpr std::string_view kSmThroughputPct =
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed";
+inline constexpr std::string_view kMemoryThroughputPct =
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed";
 inline constexpr std::string_view kL2Pct = "lts__t_sectors.avg.pct_of_peak_sustained_elapsed";
 inline constexpr std::string_view kL2XbarPct =
     "lts__lts2xbar_cycles_active.avg.pct_of_peak_sustained_elapsed";

@@ -141,15 +141,15 @@ std::unique_ptr<Tool> MakeOccRegisters() {
 }
 
 std::unique_ptr<Tool> MakeOccShared() {
-  return MakeTool(Spec("occ.shared", "Occupancy limited by shared memory", &ExamineShared));
+  return MakeTool(Spec("occ.smem", "Occupancy limited by shared memory", &ExamineShared));
 }
 
 std::unique_ptr<Tool> MakeOccWarps() {
-  return MakeTool(Spec("occ.warps", "Occupancy limited by the block's warps", &ExamineWarps));
+  return MakeTool(Spec("occ.shape", "Occupancy limited by the block's warps", &ExamineWarps));
 }
 
 std::unique_ptr<Tool> MakeOccCtas() {
-  return MakeTool(Spec("occ.ctas", "Occupancy limited by the number of blocks", &ExamineBlocks));
+  return MakeTool(Spec("occ.shape", "Occupancy limited by the number of blocks", &ExamineBlocks));
 }
 
 }  // namespace kernelpro::diagnose
