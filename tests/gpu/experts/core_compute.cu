@@ -147,7 +147,7 @@ KERNEL cmp_convert__fires(const char* __restrict__ w, const __half* __restrict__
     float s = 0;
 #pragma unroll
     for (int k = 0; k < 32; ++k) {
-      s += __half2float(__float2half(static_cast<float>(w[i + k]) * s)) * __half2float(scale[k]);
+      s += __half2float(__float2half(static_cast<float>(w[i + k]) * 0.01f)) * __half2float(scale[k]);
     }
     o[i] = s;
   }
