@@ -69,19 +69,45 @@ source_metrics+=,inst_executed,thread_inst_executed
 source_metrics+=,memory_l2_theoretical_sectors_global,memory_l2_theoretical_sectors_global_ideal
 source_metrics+=,memory_l1_wavefronts_shared,memory_l1_wavefronts_shared_ideal
 
-# ncu_run NAME SECONDS OUTPUT ARGS...: ncu's options over the cases of one program
+# ncu_run NAME SECONDS OUTPUT ARGS...: ncu's options over the cases of one program: in one process,
+# or, where a case is known to end the process, the sound cases one by one
 ncu_run() {
-  local name=$1 seconds=$2 to=$3
+  local name=$1 seconds=$2 to=$3 case
   shift 3
+  local ncu=(ncu --clock-control none --cache-control all --profile-from-start off
+    --target-processes all --csv "$@")
+  if [ ! -e "$bin/$name.broken" ]; then
+    # shellcheck disable=SC2046
+    timeout -k 5 "$seconds" "${ncu[@]}" $(launcher "$name") profile >"$to" 2>>"$out/$name.log"
+    return
+  fi
+  : >"$to"
+  for case in $(cut -d, -f1 "$out/$name.times.csv"); do
+    # shellcheck disable=SC2046
+    timeout -k 5 "$(cap 20)" "${ncu[@]}" $(launcher "$name") profile "$case" >>"$to" 2>>"$out/$name.log"
+  done
+}
+
+time_cases() {
+  local name=$1 case
   # shellcheck disable=SC2046
-  timeout -k 5 "$seconds" ncu --clock-control none --cache-control all --profile-from-start off \
-    --target-processes all --csv "$@" $(launcher "$name") profile >"$to" 2>>"$out/$name.log"
+  timeout "$(cap 40)" $(launcher "$name") time >"$out/$name.times.csv" 2>>"$out/$name.log" && return
+  touch "$bin/$name.broken"
+  # shellcheck disable=SC2046
+  for case in $(timeout "$(cap 10)" $(launcher "$name") list); do
+    grep -q "^$case," "$out/$name.times.csv" ||
+      timeout "$(cap 10)" $(launcher "$name") time "$case" >>"$out/$name.times.csv" 2>>"$out/$name.log" ||
+      echo "case $case fails" >>"$out/$name.log"
+  done
 }
 
 raw_page() {
   local name=$1 to=$out/$1.csv
   ncu_run "$name" "$(cap 100)" "$to" --page raw --print-units base --print-fp --metrics "$metrics"
+  local rc=$?
   grep -q '^"[0-9]' "$to" && return 0
+  # 124: it was slow, not refused
+  [ $rc -eq 124 ] && { echo "raw page of $name took too long"; return 0; }
   cp "$to" "$to.failed"
   grep -h '==ERROR==' "$to" | head -3
   ncu_run "$name" "$(cap 100)" "$to" --page raw --print-units base --print-fp \
@@ -109,8 +135,7 @@ for name in "${programs[@]}"; do
       fi ;;
     *)
       suites+=("$name")
-      # shellcheck disable=SC2046
-      timeout "$(cap 40)" $(launcher "$name") time >"$out/$name.times.csv" 2>>"$out/$name.log" ;;
+      time_cases "$name" ;;
   esac
 done
 echo "timed after $SECONDS s"
