@@ -23,13 +23,19 @@ inline float* In() {
   static float* p = suite::Buffer<float>(kN);
   return p;
 }
+
 inline float* Out() {
   static float* p = suite::Buffer<float>(kN, suite::Fill::kZero);
   return p;
 }
 
-INLINE int Tid() { return blockIdx.x * blockDim.x + threadIdx.x; }
-INLINE int Threads() { return gridDim.x * blockDim.x; }
+INLINE int Tid() {
+  return blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+INLINE int Threads() {
+  return gridDim.x * blockDim.x;
+}
 
 /// C = A*B (n x n, row-major), one output a thread, everything from global memory.
 INLINE void ProductNaive(const float* __restrict__ a, const float* __restrict__ b,
@@ -37,7 +43,9 @@ INLINE void ProductNaive(const float* __restrict__ a, const float* __restrict__ 
   const int col = blockIdx.x * blockDim.x + threadIdx.x;
   const int row = blockIdx.y * blockDim.y + threadIdx.y;
   float sum = 0;
-  for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + col];
+  for (int k = 0; k < n; ++k) {
+    sum += a[row * n + k] * b[k * n + col];
+  }
   c[row * n + col] = sum;
 }
 
@@ -53,7 +61,9 @@ INLINE void ProductTile32(const float* __restrict__ a, const float* __restrict__
     bs[ty][tx] = b[(t + ty) * n + col];
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < 32; ++k) sum += as[ty][k] * bs[k][tx];
+    for (int k = 0; k < 32; ++k) {
+      sum += as[ty][k] * bs[k][tx];
+    }
     __syncthreads();
   }
   c[row * n + col] = sum;
@@ -88,7 +98,9 @@ INLINE void ProductTile128(const float* __restrict__ a, const float* __restrict_
 #pragma unroll
       for (int i = 0; i < 8; ++i)
 #pragma unroll
-        for (int j = 0; j < 8; ++j) acc[i][j] += x[i] * y[j];
+        for (int j = 0; j < 8; ++j) {
+          acc[i][j] += x[i] * y[j];
+        }
     }
     __syncthreads();
   }
@@ -103,6 +115,8 @@ INLINE void ProductTile128(const float* __restrict__ a, const float* __restrict_
 
 INLINE float WarpSum(float v) {
 #pragma unroll
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  for (int o = 16; o; o >>= 1) {
+    v += __shfl_xor_sync(~0u, v, o);
+  }
   return v;
 }

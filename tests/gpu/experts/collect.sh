@@ -61,9 +61,9 @@ launcher() { if [ -e "$here/$1.cu" ]; then echo "$bin/$1"; else echo "python3 $h
 runnable() { [ -e "$here/$1.py" ] || [ -x "$bin/$1" ]; }
 
 all_metrics() { grep -v '^#' "$here/metrics.txt" | grep -v '^ *$' | sort -u | paste -sd, -; }
-# Without the names that only some versions of ncu know.
-safe_metrics() { sed '/^# used by formulas/,/^# launch/d' "$here/metrics.txt" | grep '^[a-z]' |
-  grep -v '^sass__\|^device__\|^profiler__' | sort -u | paste -sd, -; }
+# Without what only some versions of ncu know: the hardware's counters alone.
+safe_metrics() { sed '/^# used by formulas/,$d' "$here/metrics.txt" | grep '^[a-z]' |
+  sort -u | paste -sd, -; }
 source_metrics=group:smsp__pcsamp_warp_stall_reasons,smsp__pcsamp_sample_count
 source_metrics+=,inst_executed,thread_inst_executed
 source_metrics+=,memory_l2_theoretical_sectors_global,memory_l2_theoretical_sectors_global_ideal
@@ -101,19 +101,30 @@ time_cases() {
   done
 }
 
+# The list without the names that ncu's answer complains of.
+known_metrics() {
+  local bad
+  bad=$(grep -h '==ERROR==\|==WARNING==' "$1" | grep -o '[a-z0-9]*__[A-Za-z0-9_.]*' | sort -u)
+  tr , '\n' <<<"$metrics" | grep -vxF -e "${bad:-none}" | paste -sd, -
+}
+
 raw_page() {
-  local name=$1 to=$out/$1.csv
-  ncu_run "$name" "$(cap 100)" "$to" --page raw --print-units base --print-fp --metrics "$metrics"
-  local rc=$?
-  grep -q '^"[0-9]' "$to" && return 0
-  # 124: it was slow, not refused
-  [ $rc -eq 124 ] && { echo "raw page of $name took too long"; return 0; }
-  cp "$to" "$to.failed"
-  grep -h '==ERROR==' "$to" | head -3
-  ncu_run "$name" "$(cap 100)" "$to" --page raw --print-units base --print-fp \
-    --metrics "$(safe_metrics)"
-  # the full list fails: later programs need not try it
-  if grep -q '^"[0-9]' "$to"; then metrics=$(safe_metrics); fi
+  local name=$1 to=$out/$1.csv try rc
+  for try in all known safe; do
+    case $try in
+      known) metrics=$(known_metrics "$to.failed") ;;
+      safe) metrics=$(safe_metrics) ;;
+    esac
+    ncu_run "$name" "$(cap 100)" "$to" --page raw --print-units base --print-fp --metrics "$metrics"
+    rc=$?
+    grep -q '^"[0-9]' "$to" && return 0
+    # 124: it was slow, not refused
+    [ $rc -eq 124 ] && { echo "raw page of $name took too long"; return 0; }
+    cat "$to" >>"$to.failed"
+    echo "$name, $try metrics: $(grep -h '==ERROR==' "$to" | head -2)"
+    # a program that fails by itself must not shorten the list for the others
+    grep -q 'etric' "$to" || return 0
+  done
 }
 
 metrics=$(all_metrics)
@@ -157,7 +168,7 @@ printf '\n%-28s %6s %6s %6s %8s %9s %9s\n' program cases timed raw source_kB sas
 count() { if [ -s "$1" ]; then grep -c "$2" "$1"; else echo 0; fi; }
 size() { if [ -e "$1" ]; then echo $(($(stat -c %s "$1") / 1024)); else echo 0; fi; }
 for name in "${programs[@]}"; do
-  cases=$(count "$here/$name.cu" '^ *Add("\|suite::Add(')
+  cases=$(count "$here/$name.cu" 'Add("\|^  ADD_[A-Z]*(')
   printf '%-28s %6s %6s %6s %8s %9s %9s\n' "$name" "$cases" "$(count "$out/$name.times.csv" ,)" \
     "$(count "$out/$name.csv" '^"[0-9]')" "$(size "$out/$name.source.csv")" \
     "$(size "$out/$name.sass")" "$(count "$out/$name.log" .)"
