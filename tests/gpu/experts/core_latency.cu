@@ -153,7 +153,7 @@ KERNEL lat_sync_misc__silent(const float* __restrict__ a, float* o, int n) {
   if (threadIdx.x == 0) __threadfence();
 }
 
-// --- lat.fetch: 256 KB of straight code, warps of a block half a loop apart.
+// --- lat.fetch: a loop body of 256 KB, more than the instruction caches hold.
 template <int kUnroll>
 INLINE void LongCode(float* o, int rounds, float p, float q) {
   float x = threadIdx.x, y = x + 1, z = x + 2, w = x + 3;
