@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// sys.sync: the host waits after each of 200 kernels, then launches the next one.
+#include "sys.h"
+
+int main() {
+  constexpr int kCount = 1 << 22;
+  float* p = suite::Buffer<float>(kCount);
+  return Window([=] {
+    for (int k = 0; k < 200; ++k) {
+      scale_many<<<8 * Sms(), 256>>>(p, kCount, 0.9f, 64);
+      CHECK(cudaDeviceSynchronize());
+    }
+  });
+}

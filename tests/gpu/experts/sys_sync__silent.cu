@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// sys.sync, silent: the same 200 kernels, one wait at the end.
+#include "sys.h"
+
+int main() {
+  constexpr int kCount = 1 << 22;
+  float* p = suite::Buffer<float>(kCount);
+  return Window([=] {
+    for (int k = 0; k < 200; ++k) scale_many<<<8 * Sms(), 256>>>(p, kCount, 0.9f, 64);
+    CHECK(cudaDeviceSynchronize());
+  });
+}
