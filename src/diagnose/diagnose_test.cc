@@ -143,7 +143,7 @@ TEST(Primary, TreeReductionWithModuloIsAboutBarriers) {
   b.Set(metric::kStoreRequests, 4e3).Set(metric::kStoreSectors, 4e3);
   const Diagnosis d = b.Diagnosis();
   ASSERT_FALSE(d.findings.empty());
-  EXPECT_EQ(d.findings.front().id, "lat.barrier");
+  EXPECT_EQ(d.findings.front().id, "lat.barrier") << FeedbackText(d, b.Profile());
 }
 
 TEST(Primary, AccidentalDoublesComeBeforeWhatTheyCause) {

@@ -143,7 +143,7 @@ TEST(H200Twins, ThirtyTwoThreadBlocks) {
 
 TEST(H200Twins, AtTheRoofTheAdviceIsToStop) {
   const Diagnosis diagnosis = Of("add4");
-  ASSERT_EQ(diagnosis.findings.size(), 1U);
+  ASSERT_EQ(diagnosis.findings.size(), 1U) << FeedbackText(diagnosis, H200("add4").profile);
   EXPECT_EQ(diagnosis.findings[0].id, "mem.dram_roof");
   EXPECT_GE(Membership(diagnosis.classes, "AT_ROOF"), 0.9);
 }

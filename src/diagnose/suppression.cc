@@ -151,7 +151,7 @@ struct Precedence {
 };
 
 /// The cure of `first` moves data or work to other places, so that `then` has to be measured anew.
-constexpr std::array<Precedence, 53> kPrecedence = {{
+constexpr std::array<Precedence, 52> kPrecedence = {{
     {"mem.coalesce_ld", "mem.coalesce_st"},
     {"mem.coalesce_ld", "mem.l1_reuse"},
     {"mem.coalesce_ld", "mem.excess"},
@@ -199,7 +199,6 @@ constexpr std::array<Precedence, 53> kPrecedence = {{
     {"par.small_grid", "lat.*"},
     {"par.small_grid", "mem.inflight"},
     {"mem.aperture", "mem.*"},
-    {"cmp.divergence", "lat.*"},
     {"cmp.tensor_slow", "cmp.tensor_feed"},
     {"cmp.wgmma_serial", "lat.*"},
     {"mem.atomics", "mem.inflight"},
