@@ -286,6 +286,17 @@ KERNEL classes__bad(const float* __restrict__ x, const float* __restrict__ w,
   }
 }
 
+/// Each half of the lanes keeps kKeep of its 2 kKeep sums and gives the others away.
+template <int kKeep>
+__device__ void Halve(float (&v)[16], int lane) {
+  const bool upper = (lane & (2 * kKeep)) != 0;
+#pragma unroll
+  for (int i = 0; i < kKeep; ++i) {
+    const float send = upper ? v[i] : v[i + kKeep], keep = upper ? v[i + kKeep] : v[i];
+    v[i] = keep + __shfl_xor_sync(~0u, send, 2 * kKeep);
+  }
+}
+
 KERNEL classes__good(const float* __restrict__ x, const float* __restrict__ w,
                      float* __restrict__ out, int rows) {
   const int lane = threadIdx.x % 32, warps = gridDim.x * blockDim.x / 32;
@@ -301,16 +312,10 @@ KERNEL classes__good(const float* __restrict__ x, const float* __restrict__ w,
     for (int c = 0; c < 16; ++c) {
       v[c] = f * wv[c];
     }
-#pragma unroll
-    for (int p = 0; p < 4; ++p) {  // each half keeps half of the classes
-      const int m = 8 >> p;
-      const bool upper = (lane & (2 * m)) != 0;
-#pragma unroll
-      for (int i = 0; i < m; ++i) {
-        const float send = upper ? v[i] : v[i + m], keep = upper ? v[i + m] : v[i];
-        v[i] = keep + __shfl_xor_sync(~0u, send, 2 * m);
-      }
-    }
+    Halve<8>(v, lane);
+    Halve<4>(v, lane);
+    Halve<2>(v, lane);
+    Halve<1>(v, lane);
     v[0] += __shfl_xor_sync(~0u, v[0], 1);
     if (lane % 2 == 0) {
       out[r * 16 + lane / 2] = v[0];
