@@ -276,12 +276,14 @@ KERNEL classes__bad(const float* __restrict__ x, const float* __restrict__ w,
   }
   for (int r = (blockIdx.x * blockDim.x + threadIdx.x) / 32; r < rows; r += warps) {
     const float v = x[r * 32 + lane];
+    float mine = 0;
 #pragma unroll
     for (int c = 0; c < 16; ++c) {
       const float s = pairs::WarpSum(v * wv[c]);
-      if (lane == c) {
-        out[r * 16 + c] = s;
-      }
+      mine = lane == c ? s : mine;
+    }
+    if (lane < 16) {
+      out[r * 16 + lane] = mine;
     }
   }
 }
