@@ -30,8 +30,14 @@ inline std::vector<Comparison>& Comparisons() {
   return all;
 }
 
-inline double ToDouble(__half x) { return __half2float(x); }
-inline double ToDouble(__nv_bfloat16 x) { return __bfloat162float(x); }
+inline double ToDouble(__half x) {
+  return __half2float(x);
+}
+
+inline double ToDouble(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+
 template <class T>
 double ToDouble(T x) {
   return static_cast<double>(x);

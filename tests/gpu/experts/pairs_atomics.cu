@@ -155,7 +155,7 @@ static void AddPublish() {
 // C = A B of 256 x 256 with a depth of 16384: 16 blocks, or 32 times as many by splitting K.
 __device__ void GemmTile(const float* __restrict__ a, const float* __restrict__ b, int k, int n,
                          int first, int last, float (&c)[4][4]) {
-  __shared__ float as[16][68], bs[16][64];
+  __shared__ __align__(16) float as[16][68], bs[16][64];
   const int t = threadIdx.x, row0 = blockIdx.y * 64, col0 = blockIdx.x * 64;
   for (int kk = first; kk < last; kk += 16) {
     const float4 av = *reinterpret_cast<const float4*>(a + size_t(row0 + t / 4) * k + kk + t % 4 * 4);

@@ -6,7 +6,7 @@
 template <int kPitch>
 __device__ void Scores(const float* __restrict__ q, const float* __restrict__ k,
                        float* __restrict__ out, int tokens) {
-  __shared__ float qs[64][64], ks[64 * kPitch];
+  __shared__ __align__(16) float qs[64][64], ks[64 * kPitch];
   const int t = threadIdx.x, q0 = blockIdx.y * 64, k0 = blockIdx.x * 64;
   const size_t head = size_t(blockIdx.z) * tokens * 64;
   for (int i = t; i < 4096; i += 256) {
