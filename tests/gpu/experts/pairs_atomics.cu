@@ -158,7 +158,8 @@ __device__ void GemmTile(const float* __restrict__ a, const float* __restrict__ 
   __shared__ __align__(16) float as[16][68], bs[16][64];
   const int t = threadIdx.x, row0 = blockIdx.y * 64, col0 = blockIdx.x * 64;
   for (int kk = first; kk < last; kk += 16) {
-    const float4 av = *reinterpret_cast<const float4*>(a + size_t(row0 + t / 4) * k + kk + t % 4 * 4);
+    const float* from = a + size_t(row0 + t / 4) * k + kk + t % 4 * 4;
+    const float4 av = *reinterpret_cast<const float4*>(from);
     as[t % 4 * 4][t / 4] = av.x;
     as[t % 4 * 4 + 1][t / 4] = av.y;
     as[t % 4 * 4 + 2][t / 4] = av.z;

@@ -41,7 +41,8 @@ static void AddSpecies() {
   float* y = suite::Buffer<float>(size_t(n) * 2 * kSpecies);
   pairs::Add(
       "species", [=] { species__bad<<<n / 256, 256>>>(y, n); },
-      [=] { species__good<<<n / 256, 256>>>(y, n); }, y + size_t(n) * kSpecies, size_t(n) * kSpecies);
+      [=] { species__good<<<n / 256, 256>>>(y, n); }, y + size_t(n) * kSpecies,
+      size_t(n) * kSpecies);
 }
 
 // Vertical depthwise filter of 7: the last rows in a ring with a run-time index, or shifted.

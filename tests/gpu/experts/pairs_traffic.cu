@@ -174,7 +174,8 @@ KERNEL gqa__good(const __half* __restrict__ q, const __half* __restrict__ k,
 static void AddGqa() {
   const int batch = 32, heads = 64, tokens = 4096;
   __half* q = suite::Buffer<__half>(size_t(batch) * heads * 128, suite::Fill::kHalf);
-  __half* k = suite::Buffer<__half>(size_t(batch) * heads / 8 * tokens * 128, suite::Fill::kHalf, 2);
+  const size_t keys = size_t(batch) * heads / 8 * tokens * 128;
+  __half* k = suite::Buffer<__half>(keys, suite::Fill::kHalf, 2);
   float* out = suite::Buffer<float>(size_t(batch) * heads * tokens, suite::Fill::kZero);
   const dim3 bad(tokens / 128, batch, heads), good(tokens / 128 * 8, heads / 8, batch);
   pairs::Add(

@@ -3,7 +3,7 @@
 
     python tuned_torch.py list             names, one a line
     python tuned_torch.py time [NAME]      NAME,median_us of 11 cold calls (L2 flushed)
-    python tuned_torch.py profile [NAME]   each twice warm, then once between profiler start and stop
+    python tuned_torch.py profile [NAME]   each twice warm, then once in the profiler's range
 
 tuned.toml says which kernels of a call count.
 """
