@@ -96,6 +96,11 @@ Profile FromBinary(const sass::GpuCode& code, std::string_view label) {
     }
   }
   SetSystem(&profile);
+  if (profile.system.contains("build.arch") &&
+      std::ranges::all_of(code.cubins, &sass::Cubin::exact)) {
+    const bool accelerated = code.cubins.front().arch.back() == 'a';
+    profile.system["build.accelerated"] = {accelerated ? 1.0 : 0.0, "", Provenance::kCounted};
+  }
   profile.system["build.lineinfo"] = {lineinfo ? 1.0 : 0.0, "", Provenance::kCounted};
   profile.system["build.debug"] = {debug ? 1.0 : 0.0, "", Provenance::kCounted};
   profile.notes.emplace_back(

@@ -109,6 +109,7 @@ class CubinReader {
       return Odd("its code sections overlap");
     }
     cubin.arch = WithLetter(ArchOf(*header), options);
+    cubin.exact = options.find(cubin.arch) != options.npos;
     if (ArchOf(*header) < 70) {
       cubin.functions.clear();  // Instructions of another form.
     }

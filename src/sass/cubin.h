@@ -23,6 +23,7 @@ struct CubinFunction {
 
 /// One ELF binary of GPU code.
 struct Cubin {
+  bool exact = false;                    ///< the file says whether the architecture has a letter
   std::string arch;                      ///< "sm_90a"; the letter only where the file says it
   bool lineinfo = false;                 ///< has source lines (-lineinfo or -G)
   bool debug = false;                    ///< -G
