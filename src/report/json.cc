@@ -10,10 +10,6 @@
 namespace kernelpro::report {
 namespace {
 
-Json Geometry(const std::uint32_t (&d)[3]) {
-  return Json::array({d[0], d[1], d[2]});
-}
-
 Json Geometry(const simt::Dim3& d) {
   return Json::array({d.x, d.y, d.z});
 }
