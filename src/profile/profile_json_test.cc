@@ -8,15 +8,19 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <filesystem>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/file.h"
 
 namespace kernelpro {
 namespace {
@@ -308,6 +312,29 @@ TEST(ProfileJson, ErrorsSayWhere) {
       error(R"({"kernels": [], "timeline": [{"kind": "api", "start_ns": 1.5, "end_ns": 1}]})"),
       HasSubstr("start_ns"));
   EXPECT_THAT(error(R"({"kernelpro_profile": 2, "kernels": []})"), HasSubstr("newer"));
+}
+
+std::set<std::string> KeysOf(const nlohmann::json& object) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : object.items()) {
+    keys.insert(key);
+  }
+  return keys;
+}
+
+TEST(ProfileJson, TheExampleOfTheDocumentationHasEveryKey) {
+  const auto page =
+      ReadFile(std::filesystem::path(KP_SOURCE_DIR) / "docs" / "profile_format.md").value();
+  const std::size_t begin = page.find("```json") + 7;
+  const std::string example = page.substr(begin, page.find("```", begin) - begin);
+  const auto profile = ParseProfileJson(example, "example");
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_DOUBLE_EQ(profile->kernels.at(0).time_us, 412.6);
+  EXPECT_EQ(profile->timeline.at(0).end_ns, 413600);
+  const auto ours = nlohmann::json::parse(ProfileJson(*profile));
+  const auto theirs = nlohmann::json::parse(example);
+  EXPECT_EQ(KeysOf(ours), KeysOf(theirs));
+  EXPECT_EQ(KeysOf(ours["kernels"][0]), KeysOf(theirs["kernels"][0]));
 }
 
 TEST(ProfileJson, DeepNestingIsSafe) {
