@@ -8,6 +8,7 @@
 #include "device/emulated_launch.h"
 #include "diagnose/diagnose.h"
 #include "profile/ncu_csv.h"
+#include "profile/profile_json.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "sanitize.h"
@@ -133,11 +134,7 @@ int ShowProfile(const CandidateOptions& options) {
     return SayVerdict(a.evaluation, options.json);
   }
   if (options.json) {
-    const Json json = {{"device", a.profile.device},
-                       {"source", a.profile.source},
-                       {"kernels", report::KernelsJson(a.profile)},
-                       {"task", report::MetricsJson(a.profile.task)}};
-    fmt::print("{}\n", search::Dump(json));
+    fmt::print("{}\n", ProfileJson(a.profile));
   } else {
     fmt::print("{}", report::ProfileText(a.profile));
   }

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -68,10 +68,18 @@ Result<std::string> ReadFile(const fs::path& path, std::uint64_t limit) {
   if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
     return Fail(ErrorCode::kIo, fmt::format("cannot read {}: it is a folder", path.string()));
   }
-  std::string bytes;
-  std::array<char, 65536> chunk{};
+  // One byte more than the file is said to hold, so that its end shows without growing; pipes and
+  // /proc say 0.
+  constexpr std::uint64_t kSmallest = 65536;
+  const std::uint64_t expected =
+      std::max(kSmallest, info.st_size > 0 ? static_cast<std::uint64_t>(info.st_size) + 1 : 0);
+  std::string bytes(std::min(expected, std::max(kSmallest, limit)), '\0');
+  std::size_t size = 0;
   while (true) {
-    const ssize_t n = ::read(file.get(), chunk.data(), chunk.size());
+    if (size == bytes.size()) {
+      bytes.resize(2 * size);
+    }
+    const ssize_t n = ::read(file.get(), bytes.data() + size, bytes.size() - size);
     if (n < 0 && errno == EINTR) {
       continue;
     }
@@ -79,14 +87,19 @@ Result<std::string> ReadFile(const fs::path& path, std::uint64_t limit) {
       return Fail(ErrorCode::kIo, fmt::format("cannot read {}: {}", path.string(), Reason()));
     }
     if (n == 0) {
-      return bytes;
+      break;
     }
-    bytes.append(chunk.data(), static_cast<std::size_t>(n));
-    if (bytes.size() > limit) {
+    size += static_cast<std::size_t>(n);
+    if (size > limit) {
       return Fail(ErrorCode::kInvalidArgument,
                   fmt::format("{} is larger than the limit of {} bytes", path.string(), limit));
     }
   }
+  bytes.resize(size);
+  if (size <= kSmallest / 2) {
+    bytes.shrink_to_fit();
+  }
+  return bytes;
 }
 
 Status WriteFileAtomically(const fs::path& path, std::string_view bytes) {

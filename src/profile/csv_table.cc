@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -19,130 +18,131 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kHeaderStart = "\"ID\",";
 
-class Cursor {
- public:
-  explicit Cursor(std::string_view text) : text_(text) {}
-
-  [[nodiscard]] bool AtEnd() const { return position_ >= text_.size(); }
-
-  [[nodiscard]] std::size_t line() const { return line_; }
-
-  [[nodiscard]] std::string_view Rest() const { return text_.substr(position_); }
-
-  void SkipLine() {
-    const std::size_t end = text_.find('\n', position_);
-    position_ = end == std::string_view::npos ? text_.size() : end + 1;
-    ++line_;
-  }
-
-  void Skip(std::string_view prefix) {
-    if (Rest().starts_with(prefix)) {
-      position_ += prefix.size();
+/// Position of the next quote at or behind `from`. Most fields are a few characters long, where a
+/// call of memchr costs more than the search.
+std::size_t FindQuote(std::string_view text, std::size_t from) {
+  const std::size_t near = std::min(text.size(), from + 8);
+  for (; from < near; ++from) {
+    if (text[from] == '"') {
+      return from;
     }
   }
-
-  /// Reads one row; false when a quoted field is still open at the end of the text.
-  bool ReadRow(CsvRow& row) {
-    row.line = line_;
-    row.fields.clear();
-    while (true) {
-      std::string field;
-      if (!ReadField(field)) {
-        return false;
-      }
-      row.fields.push_back(std::move(field));
-      if (AtEnd()) {
-        return true;
-      }
-      const char separator = text_[position_];
-      ++position_;
-      if (separator == '\n') {
-        ++line_;
-        return true;
-      }
-    }
-  }
-
- private:
-  /// Stops on the comma or newline behind the field.
-  bool ReadField(std::string& field) {
-    if (!AtEnd() && text_[position_] == '"') {
-      ++position_;
-      if (!ReadQuoted(field)) {
-        return false;
-      }
-    }
-    while (!AtEnd() && text_[position_] != ',' && text_[position_] != '\n') {
-      if (text_[position_] != '\r') {
-        field.push_back(text_[position_]);
-      }
-      ++position_;
-    }
-    return true;
-  }
-
-  bool ReadQuoted(std::string& field) {
-    while (!AtEnd()) {
-      const char c = text_[position_];
-      ++position_;
-      if (c != '"') {
-        line_ += c == '\n' ? 1 : 0;
-        field.push_back(c);
-      } else if (!AtEnd() && text_[position_] == '"') {
-        field.push_back('"');
-        ++position_;
-      } else {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  std::string_view text_;
-  std::size_t position_ = 0;
-  std::size_t line_ = 1;
-};
+  return text.find('"', from);
+}
 
 }  // namespace
 
-std::optional<std::size_t> CsvTable::Column(std::string_view name) const {
-  const auto found = std::ranges::find(header.fields, name);
-  if (found == header.fields.end()) {
-    return std::nullopt;
+bool CsvScanner::FindHeader() {
+  SkipByteOrderMark();
+  while (!AtEnd() && !text_.substr(position_).starts_with(kHeaderStart)) {
+    SkipLine();
+    SkipByteOrderMark();
   }
-  return static_cast<std::size_t>(std::distance(header.fields.begin(), found));
+  return !AtEnd();
 }
 
-Result<std::optional<CsvTable>> FindCsvTable(std::string_view text, std::string_view label) {
-  Cursor cursor(text);
-  cursor.Skip(kByteOrderMark);
-  while (!cursor.AtEnd() && !cursor.Rest().starts_with(kHeaderStart)) {
-    cursor.SkipLine();
-    cursor.Skip(kByteOrderMark);
+Result<bool> CsvScanner::Next(std::vector<std::string_view>& fields) {
+  while (!AtEnd() && text_[position_] != '"') {
+    SkipLine();
   }
-  if (cursor.AtEnd()) {
-    return std::optional<CsvTable>();
+  if (AtEnd()) {
+    return false;
   }
-  CsvTable table;
-  const auto read = [&](CsvRow& row) -> Status {
-    if (!cursor.ReadRow(row)) {
-      return Fail(
-          ErrorCode::kParse,
-          fmt::format("{}:{}: a quoted field never ends; is the file cut off?", label, row.line));
+  row_offset_ = position_;
+  if (!ReadRow(fields)) {
+    return Fail(ErrorCode::kParse,
+                fmt::format("{}:{}: a quoted field never ends; is the file cut off?", label_,
+                            LineOf(row_offset_)));
+  }
+  return true;
+}
+
+bool CsvScanner::ReadRow(std::vector<std::string_view>& fields) {
+  fields.clear();
+  unquoted_used_ = 0;
+  while (true) {
+    std::string_view field;
+    if (!ReadField(field)) {
+      return false;
     }
-    return Ok();
-  };
-  KP_RETURN_IF_ERROR(read(table.header));
-  while (!cursor.AtEnd()) {
-    if (!cursor.Rest().starts_with('"')) {
-      cursor.SkipLine();
-      continue;
+    fields.push_back(field);
+    if (AtEnd() || text_[position_++] == '\n') {
+      return true;
     }
-    CsvRow row;
-    KP_RETURN_IF_ERROR(read(row));
-    table.rows.push_back(std::move(row));
   }
-  return std::optional<CsvTable>(std::move(table));
+}
+
+std::size_t CsvScanner::LineOf(std::size_t offset) const {
+  return 1 + static_cast<std::size_t>(std::ranges::count(text_.substr(0, offset), '\n'));
+}
+
+void CsvScanner::SkipLine() {
+  const std::size_t end = text_.find('\n', position_);
+  position_ = end == std::string_view::npos ? text_.size() : end + 1;
+}
+
+void CsvScanner::SkipByteOrderMark() {
+  if (text_.substr(position_).starts_with(kByteOrderMark)) {
+    position_ += kByteOrderMark.size();
+  }
+}
+
+bool CsvScanner::ReadField(std::string_view& field) {
+  if (AtEnd() || text_[position_] == ',' || text_[position_] == '\n') {
+    return true;  // nothing between two separators
+  }
+  if (text_[position_] == '"') {
+    const std::size_t close = FindQuote(text_, position_ + 1);
+    if (close == std::string_view::npos) {
+      return false;
+    }
+    const std::size_t after = close + 1;
+    if (after == text_.size() || text_[after] == ',' || text_[after] == '\n') {
+      field = text_.substr(position_ + 1, close - position_ - 1);
+      position_ = after;
+      return true;
+    }
+  }
+  return ReadOddField(field);
+}
+
+bool CsvScanner::ReadOddField(std::string_view& field) {
+  if (unquoted_used_ == unquoted_.size()) {
+    unquoted_.emplace_back();
+  }
+  std::string& plain = unquoted_[unquoted_used_++];
+  plain.clear();
+  bool quoted = text_[position_] == '"';
+  position_ += quoted ? 1 : 0;
+  while (quoted) {
+    const std::size_t close = text_.find('"', position_);
+    if (close == std::string_view::npos) {
+      return false;
+    }
+    plain += text_.substr(position_, close - position_);
+    position_ = close + 1;
+    quoted = !AtEnd() && text_[position_] == '"';  // a doubled quote is one quote of the text
+    if (quoted) {
+      plain.push_back('"');
+      ++position_;
+    }
+  }
+  for (; !AtEnd() && text_[position_] != ',' && text_[position_] != '\n'; ++position_) {
+    if (text_[position_] != '\r') {
+      plain.push_back(text_[position_]);
+    }
+  }
+  field = plain;
+  return true;
+}
+
+std::optional<std::vector<std::string>> ParseCsvLine(std::string_view line) {
+  CsvScanner scanner(line, "");
+  std::vector<std::string_view> fields;
+  if (!scanner.ReadRow(fields)) {
+    return std::nullopt;
+  }
+  return std::vector<std::string>(fields.begin(), fields.end());
 }
 
 }  // namespace kernelpro

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,15 +25,16 @@ bool IsDigit(char c) {
 struct Shape {
   bool is_number = false;
   std::size_t commas = 0, points = 0;
-  bool comma_last = false;      ///< the last separator is a comma
-  std::size_t last_group = 0;   ///< digits behind the last separator
-  bool groups_of_three = true;  ///< between separators, and 1-3 digits in front
+  bool comma_last = false;     ///< the last separator is a comma
+  std::size_t last_group = 0;  ///< digits behind the last separator
+  /// Between separators; 1-3 digits in front, and 2 where India groups ("12,34,567").
+  bool groups_fit = true;
 };
 
 /// One run of digits has ended; the first may be short, the last is judged by `last_group`.
 void EndGroup(Shape& shape, std::size_t digits, bool first) {
-  const bool fits = first ? digits >= 1 && digits <= 3 : digits == 3;
-  shape.groups_of_three = shape.groups_of_three && fits;
+  const bool fits = first ? digits >= 1 && digits <= 3 : digits == 2 || digits == 3;
+  shape.groups_fit = shape.groups_fit && fits;
 }
 
 Shape ShapeOf(std::string_view text) {
@@ -60,16 +63,38 @@ Shape ShapeOf(std::string_view text) {
   return shape;
 }
 
+/// Numbers of up to 15 digits are exact as integers, and so are the powers of ten: one division
+/// rounds once, as strtod does.
+constexpr std::size_t kExactDigits = 15;
+constexpr std::array<double, kExactDigits + 1> kPowersOfTen = {
+    1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
 std::optional<double> ParseWithout(std::string_view text, char grouping, char decimal) {
-  std::string plain;
+  std::array<char, 64> plain{};  // no counter has more digits
+  std::size_t size = 0;
+  std::uint64_t digits = 0;
+  std::size_t digit_count = 0, decimals = 0, points = 0;
   for (const char c : text) {
     if (c == grouping) {
       continue;
     }
-    plain.push_back(c == decimal ? '.' : c);
+    if (size == plain.size()) {
+      return std::nullopt;
+    }
+    plain[size++] = c == decimal ? '.' : c;
+    if (c == decimal) {
+      ++points;
+    } else if (IsDigit(c) && digit_count < kExactDigits) {
+      digits = digits * 10 + static_cast<std::uint64_t>(c - '0');
+      ++digit_count;
+      decimals += points;
+    }
+  }
+  if (points <= 1 && digit_count > 0 && digit_count + points == size) {
+    return static_cast<double>(digits) / kPowersOfTen[decimals];
   }
   double value = 0;
-  if (!ParseDouble(plain, &value)) {
+  if (!ParseDouble({plain.data(), size}, &value)) {
     return std::nullopt;
   }
   return value;
@@ -88,12 +113,15 @@ void NumberStyle::Observe(std::string_view value, std::string_view unit) {
   }
   const bool by_comma = shape.commas > 0;
   const std::size_t separators = shape.commas + shape.points;
-  if (separators > 1) {  // several of one kind group thousands
+  if (separators > 1) {  // several of one kind group thousands, or it is a list: "1,2,3"
+    if (!shape.groups_fit || shape.last_group != 3) {
+      return;
+    }
     (by_comma ? point_ : inverted_) = true;
     return;
   }
   const bool percent = unit == "%" && shape.last_group == 2;
-  if (shape.last_group == 3 && shape.groups_of_three && !percent) {
+  if (shape.last_group == 3 && shape.groups_fit && !percent) {
     unclear_ = true;
     return;
   }
@@ -110,6 +138,14 @@ NumberStyle::Kind NumberStyle::kind() const {
   return unclear_ && !point_ ? Kind::kAmbiguous : Kind::kPoint;
 }
 
+std::optional<double> NumberStyle::Read(std::string_view value, std::string_view unit, Kind kind) {
+  if (value.size() <= kExactDigits && std::ranges::all_of(value, IsDigit)) {
+    return value.empty() ? std::nullopt : ParseWithout(value, ',', '.');
+  }
+  Observe(value, unit);
+  return ParseMetricNumber(value, kind);
+}
+
 std::optional<double> ParseMetricNumber(std::string_view text, NumberStyle::Kind kind) {
   text = Trim(text);
   const bool inverted = kind == NumberStyle::Kind::kInverted;
@@ -118,9 +154,14 @@ std::optional<double> ParseMetricNumber(std::string_view text, NumberStyle::Kind
   if (!shape.is_number) {  // exponents, and text
     double value = 0;
     if (!text.empty() && (IsDigit(text.front()) || text.front() == '-') &&
-        ParseDouble(text, &value)) {
+        ParseDouble(text, &value) && std::isfinite(value)) {
       return value;
     }
+    return std::nullopt;
+  }
+  const std::size_t groupings = inverted ? shape.points : shape.commas;
+  const bool decimal_last = shape.comma_last == inverted && shape.points + shape.commas > groupings;
+  if (groupings > 0 && !(shape.groups_fit && (decimal_last || shape.last_group == 3))) {
     return std::nullopt;
   }
   return ParseWithout(text, grouping, inverted ? ',' : '.');
@@ -131,11 +172,17 @@ bool IsMissingValue(std::string_view text) {
   if (text.starts_with("(!)")) {
     text = Trim(text.substr(3));
   }
+  constexpr std::size_t kLongest = 10;
+  if (text.size() > kLongest) {
+    return false;
+  }
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), [](char c) {
     return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   });
-  constexpr std::array<std::string_view, 5> kForms = {"", "n/a", "nan", "-nan", "inf"};
+  // "-nan(ind)" is Windows'.
+  constexpr std::array<std::string_view, 7> kForms = {"",    "n/a",  "nan",      "-nan",
+                                                      "inf", "-inf", "-nan(ind)"};
   return std::ranges::find(kForms, lower) != kForms.end();
 }
 

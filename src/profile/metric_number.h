@@ -22,17 +22,22 @@ class NumberStyle {
   };
 
   void Observe(std::string_view value, std::string_view unit);
+
+  /// Observe() and ParseMetricNumber() of one value at once, cheap for plain digits.
+  [[nodiscard]] std::optional<double> Read(std::string_view value, std::string_view unit,
+                                           Kind kind);
   [[nodiscard]] Kind kind() const;
 
  private:
   bool point_ = false, inverted_ = false, unclear_ = false;
 };
 
-/// A number without a sign of doubt under `kind` (kPoint or kInverted); nothing for other text.
+/// A finite number without a sign of doubt under `kind` (kPoint or kInverted); nothing for other
+/// text.
 [[nodiscard]] std::optional<double> ParseMetricNumber(std::string_view text,
                                                       NumberStyle::Kind kind);
 
-/// True for "", "n/a", "nan" and "(!) ..." forms: not collected.
+/// True for "", "n/a", "nan", "inf" and their "(!) ..." forms: not collected.
 [[nodiscard]] bool IsMissingValue(std::string_view text);
 
 /// Units that Nsight Compute prints -> ns, byte, hz, byte/s, with the value scaled accordingly

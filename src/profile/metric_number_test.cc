@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <initializer_list>
+#include <random>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -43,10 +46,44 @@ TEST(ParseMetricNumber, BothConventions) {
   EXPECT_FALSE(ParseMetricNumber("(1, 2, 3)", Kind::kPoint).has_value());
   EXPECT_FALSE(ParseMetricNumber("", Kind::kPoint).has_value());
   EXPECT_FALSE(ParseMetricNumber("1.2.3", Kind::kPoint).has_value());
+  EXPECT_EQ(ParseMetricNumber("1,234.5", Kind::kPoint), 1234.5);
+  EXPECT_EQ(ParseMetricNumber("12,34,567", Kind::kPoint), 1234567.0);
+}
+
+TEST(ParseMetricNumber, ListsVersionsAndInfinitiesAreNoNumbers) {
+  for (const std::string_view text :
+       {"1,2,3", "1,2,345", "1.234,5", "-inf", "1e999", "-nan(ind)"}) {
+    EXPECT_FALSE(ParseMetricNumber(text, Kind::kPoint).has_value()) << text;
+  }
+  EXPECT_FALSE(ParseMetricNumber(std::string(500, '1'), Kind::kPoint).has_value());
+}
+
+/// The short way to a value (one division) gives the same bits as strtod.
+TEST(ParseMetricNumber, IsCorrectlyRounded) {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = std::to_string(random() >> (random() % 60));
+    if (i % 3 != 0 && text.size() > 1) {
+      text.insert(1 + random() % (text.size() - 1), 1, '.');
+    }
+    NumberStyle style;
+    EXPECT_EQ(style.Read(text, "", Kind::kPoint), std::strtod(text.c_str(), nullptr)) << text;
+  }
+}
+
+TEST(NumberStyle, ReadingTeachesAsObservingDoes) {
+  NumberStyle style;
+  EXPECT_EQ(style.Read("12", "", Kind::kPoint), 12.0);
+  EXPECT_EQ(style.kind(), Kind::kPoint);
+  EXPECT_FALSE(style.Read("", "", Kind::kPoint).has_value());
+  (void)style.Read("10.195.552", "ns", Kind::kPoint);
+  EXPECT_EQ(style.kind(), Kind::kInverted);
+  EXPECT_EQ(StyleOf({{"1,2,3", ""}, {"10.195.552", "ns"}}), Kind::kInverted);
 }
 
 TEST(MissingValue, IsNeverANumber) {
-  for (const std::string_view text : {"", " ", "n/a", "(!) n/a", "(!) nan", "nan", "NaN"}) {
+  for (const std::string_view text :
+       {"", " ", "n/a", "(!) n/a", "(!) nan", "nan", "NaN", "-inf", "-nan(ind)"}) {
     EXPECT_TRUE(IsMissingValue(text)) << text;
   }
   EXPECT_FALSE(IsMissingValue("0"));

@@ -19,7 +19,9 @@ namespace kernelpro {
 ///
 /// One KernelProfile a launch, in file order; times in us, values in base units (ns, byte, hz).
 /// Display names of `--page details` become metric names where there is one, else
-/// "<section>: <name>". Values that ncu could not collect are in `missing`. Rule rows are skipped.
+/// "<section>: <name>". Values that ncu could not collect are in `missing`, words in `texts`; there
+/// "ncu.rules" counts the remarks of ncu's own rules, which are left out. A log may hold several
+/// tables. Files to 1 GiB and 20 million values.
 /// Any byte sequence is safe. Errors: kParse with "<label>:<line>: what", kUnavailable when the
 /// user may not read the counters, kToolFailed when the application failed, kNotFound when the log
 /// holds no profile; each says what to do.

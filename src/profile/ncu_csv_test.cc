@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "base/file.h"
 
@@ -104,6 +105,81 @@ TEST(NcuCsv, ErrorsSayWhatToDo) {
   EXPECT_FALSE(ParseNcuCsv("", "x").ok());
 }
 
+TEST(NcuCsv, WordsAreTextsAndRulesAreCounted) {
+  const Profile wide = Read("wide_units.csv");
+  ASSERT_EQ(wide.kernels.size(), 2U);
+  EXPECT_EQ(wide.kernels[0].texts.at("launch__func_cache_config"), "CachePreferNone");
+  EXPECT_FALSE(wide.kernels[0].texts.contains("ncu.rules"));
+  const Profile details = Read("details_rules.csv");
+  ASSERT_EQ(details.kernels.size(), 2U);
+  EXPECT_EQ(details.kernels[0].texts.at("ncu.rules"), "1");
+  EXPECT_FALSE(details.kernels[1].texts.contains("ncu.rules"));
+}
+
+constexpr std::string_view kLongHeader =
+    "\"ID\",\"Process ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
+
+Profile Parse(const std::string& text) {
+  auto profile = ParseNcuCsv(text, "x.csv");
+  EXPECT_TRUE(profile.ok()) << (profile.ok() ? "" : profile.error().message);
+  return profile.ok() ? *profile : Profile{};
+}
+
+TEST(NcuCsv, LaunchesThatInterleaveAndMetricsInAnyOrder) {
+  const Profile profile = Parse(std::string(kLongHeader) +
+                                "\"0\",\"7\",\"f()\",\"z__a.sum\",\"byte\",\"1\"\n"
+                                "\"1\",\"7\",\"g()\",\"z__a.sum\",\"Kbyte\",\"2.5\"\n"
+                                "\"0\",\"7\",\"f()\",\"a__b.sum\",\"\",\"3\"\n"
+                                "\"1\",\"7\",\"g()\",\"m__c.sum\",\"inst\",\"4\"\n"
+                                "\"1\",\"7\",\"g()\",\"a__b.sum\",\"\",\"5\"\n"
+                                "\"1\",\"7\",\"g()\",\"a__b.sum\",\"\",\"6\"\n");
+  ASSERT_EQ(profile.kernels.size(), 2U);
+  EXPECT_EQ(profile.kernels[0].metrics.size(), 2U);
+  EXPECT_EQ(profile.kernels[0].Value("z__a.sum"), 1);
+  EXPECT_EQ(profile.kernels[0].Value("a__b.sum"), 3);
+  EXPECT_EQ(profile.kernels[1].metrics.size(), 3U);
+  EXPECT_EQ(profile.kernels[1].Value("z__a.sum"), 2500);
+  EXPECT_EQ(profile.kernels[1].Value("m__c.sum"), 4);
+  EXPECT_EQ(profile.kernels[1].Value("a__b.sum"), 6);
+}
+
+/// Two processes in one table, and two runs in one log, number their launches alike.
+TEST(NcuCsv, EqualIdsOfProcessesAndTablesAreDifferentLaunches) {
+  const std::string row = ",\"f()\",\"gpu__time_duration.sum\",\"us\",";
+  const Profile processes = Parse(std::string(kLongHeader) + "\"0\",\"7\"" + row +
+                                  "\"1\"\n\"0\",\"8\"" + row + "\"2\"\n");
+  ASSERT_EQ(processes.kernels.size(), 2U);
+  EXPECT_EQ(processes.kernels[1].time_us, 2);
+  const Profile tables = Parse(std::string(kLongHeader) + "\"0\",\"7\"" + row +
+                               "\"1\"\n==PROF== Disconnected\n\"ID\",\"Process ID\",\"Kernel "
+                               "Name\",\"gpu__time_duration.sum\"\n"
+                               "\"\",\"\",\"\",\"ms\"\n\"0\",\"7\",\"g()\",\"2\"\n");
+  ASSERT_EQ(tables.kernels.size(), 2U);
+  EXPECT_EQ(tables.kernels[0].time_us, 1);
+  EXPECT_EQ(tables.kernels[1].name, "g");
+  EXPECT_EQ(tables.kernels[1].time_us, 2000);
+}
+
+TEST(NcuCsv, UnitsBehindValuesAreRefused) {
+  const auto sorted = ParseNcuCsv(
+      "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n\"0\",\"f()\",\"2\"\n\"\",\"\",\"ms\"\n",
+      "x.csv");
+  ASSERT_FALSE(sorted.ok());
+  EXPECT_EQ(sorted.error().code, ErrorCode::kParse);
+  EXPECT_THAT(sorted.error().message, HasSubstr("x.csv:3"));
+}
+
+TEST(NcuCsv, NoMetricIsInfiniteOrFromAnotherProgramsRow) {
+  const Profile profile = Parse(std::string(kLongHeader) +
+                                "\"0\",\"7\",\"f()\",\"a__b.sum\",\"\",\"-inf\"\n"
+                                "\"0\",\"7\",\"f()\",\"c__d.sum\",\"Gbyte\",\"1e308\"\n"
+                                "\"hello\",\"7\",\"f()\",\"e__f.sum\",\"\",\"1\"\n"
+                                "\"0\",\"7\",\"f()\",\"g__h.sum\",\"\",\"1\"\n");
+  ASSERT_EQ(profile.kernels.size(), 1U);
+  EXPECT_EQ(profile.kernels[0].metrics.size(), 1U);
+  EXPECT_THAT(profile.kernels[0].missing, Contains("a__b.sum"));
+}
+
 TEST(NcuCsv, MergedLaunchesAddSumsAndAverageRatios) {
   const Profile merged = MergeLaunches(Read("wide_units.csv"));
   ASSERT_EQ(merged.kernels.size(), 1U);
@@ -157,6 +233,11 @@ TEST_F(FieldSample, LongBaseUnits) {
   EXPECT_DOUBLE_EQ(p.kernels[1].time_us, 581.056);
   EXPECT_DOUBLE_EQ(p.kernels[2].time_us, 536.736);
   EXPECT_EQ(p.kernels[0].Value("branch_inst_executed"), 32505856);
+  std::size_t rows = 0;
+  for (const KernelProfile& kernel : p.kernels) {
+    rows += kernel.metrics.size() + kernel.missing.size() + kernel.texts.size();
+  }
+  EXPECT_EQ(rows, 171U);
 }
 
 TEST_F(FieldSample, WindowsBom) {
@@ -172,6 +253,12 @@ TEST_F(FieldSample, DetailsWithRules) {
   EXPECT_DOUBLE_EQ(p.kernels[5].time_us, 30860);
   EXPECT_EQ(p.kernels[0].Value("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"),
             23.97);
+  EXPECT_DOUBLE_EQ(*p.kernels[0].Value("dram__bytes.sum.per_second"), 488.17e9);
+  int rules = 0;
+  for (const KernelProfile& kernel : p.kernels) {
+    rules += std::stoi(kernel.texts.at("ncu.rules"));
+  }
+  EXPECT_EQ(rules, 61);
 }
 
 TEST_F(FieldSample, WideUnitsRow) {
@@ -180,6 +267,8 @@ TEST_F(FieldSample, WideUnitsRow) {
   EXPECT_DOUBLE_EQ(p.kernels[0].time_us, 9.92);
   EXPECT_DOUBLE_EQ(p.kernels[1].time_us, 23.872);
   EXPECT_FALSE(p.kernels[0].Value("dram__bytes_read.sum").has_value());
+  EXPECT_EQ(p.device, "NVIDIA B200");
+  EXPECT_EQ(p.kernels[0].texts.at("launch__func_cache_config"), "CachePreferNone");
   std::set<double> registers;
   for (const KernelProfile& kernel : p.kernels) {
     registers.insert(*kernel.Value("launch__registers_per_thread"));

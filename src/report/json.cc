@@ -3,56 +3,25 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profile/profile_json.h"
 #include "report/text.h"
 #include "search/record.h"
 
 namespace kernelpro::report {
 namespace {
 
-Json Geometry(const std::uint32_t (&d)[3]) {
-  return Json::array({d[0], d[1], d[2]});
-}
-
 Json Geometry(const simt::Dim3& d) {
   return Json::array({d.x, d.y, d.z});
 }
 
-Json LinesJson(const KernelProfile& kernel) {
-  Json lines = Json::array();
-  for (const LineMetrics& line : kernel.lines) {
-    lines.push_back(
-        {{"file", line.file}, {"line", line.line}, {"metrics", MetricsJson(line.metrics)}});
-  }
-  return lines;
-}
-
 }  // namespace
 
-Json MetricJson(const Metric& metric) {
-  return {{"value", metric.value}, {"unit", metric.unit}, {"provenance", Name(metric.provenance)}};
-}
-
 Json MetricsJson(const std::map<std::string, Metric>& metrics) {
-  Json json = Json::object();
-  for (const auto& [name, metric] : metrics) {
-    json[name] = MetricJson(metric);
-  }
-  return json;
+  return Json::parse(kernelpro::MetricsJson(metrics));
 }
 
 Json KernelsJson(const Profile& profile) {
-  Json kernels = Json::array();
-  for (const KernelProfile& k : profile.kernels) {
-    kernels.push_back({{"name", k.name},
-                       {"grid", Geometry(k.grid)},
-                       {"block", Geometry(k.block)},
-                       {"time_us", k.time_us},
-                       {"provenance", Name(k.time_provenance)},
-                       {"metrics", MetricsJson(k.metrics)},
-                       {"missing", k.missing},
-                       {"lines", LinesJson(k)}});
-  }
-  return kernels;
+  return Json::parse(kernelpro::KernelsJson(profile));
 }
 
 Json DiagnosisJson(const Diagnosis& diagnosis) {

@@ -17,11 +17,9 @@ namespace kernelpro::report {
 
 using Json = nlohmann::ordered_json;
 
-/// {value, unit, provenance}
-[[nodiscard]] Json MetricJson(const Metric& metric);
-/// {name: MetricJson}
+/// {name: {value, unit, provenance}}
 [[nodiscard]] Json MetricsJson(const std::map<std::string, Metric>& metrics);
-/// [{name, grid, block, time_us, provenance, metrics, missing, lines}]
+/// The kernels of the profile format, profile/profile_json.h.
 [[nodiscard]] Json KernelsJson(const Profile& profile);
 /// search::DiagnosisJson with the text of each finding.
 [[nodiscard]] Json DiagnosisJson(const Diagnosis& diagnosis);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 
 #include "profile/ncu_csv.h"
@@ -10,6 +12,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto profile = kernelpro::ParseNcuCsv(text, "fuzz");
   if (profile.ok()) {
     (void)kernelpro::MergeLaunches(*profile);
+    for (const kernelpro::KernelProfile& kernel : profile->kernels) {
+      for (const auto& [name, metric] : kernel.metrics) {
+        if (!std::isfinite(metric.value)) {
+          std::abort();
+        }
+      }
+    }
   }
   return 0;
 }

@@ -3,3 +3,8 @@ add_executable(ncu_csv_fuzzer ${CMAKE_CURRENT_LIST_DIR}/ncu_csv_fuzzer.cc)
 target_link_libraries(ncu_csv_fuzzer PRIVATE kp_options kp_profile)
 target_compile_options(ncu_csv_fuzzer PRIVATE -fsanitize=fuzzer)
 target_link_options(ncu_csv_fuzzer PRIVATE -fsanitize=fuzzer)
+
+add_executable(profile_json_fuzzer ${CMAKE_CURRENT_LIST_DIR}/profile_json_fuzzer.cc)
+target_link_libraries(profile_json_fuzzer PRIVATE kp_options kp_profile)
+target_compile_options(profile_json_fuzzer PRIVATE -fsanitize=fuzzer)
+target_link_options(profile_json_fuzzer PRIVATE -fsanitize=fuzzer)
