@@ -145,4 +145,13 @@ Result<std::optional<CsvTable>> FindCsvTable(std::string_view text, std::string_
   return std::optional<CsvTable>(std::move(table));
 }
 
+std::optional<std::vector<std::string>> ParseCsvLine(std::string_view line) {
+  Cursor cursor(line);
+  CsvRow row;
+  if (!cursor.ReadRow(row)) {
+    return std::nullopt;
+  }
+  return std::move(row.fields);
+}
+
 }  // namespace kernelpro

@@ -31,4 +31,7 @@ struct CsvTable {
 [[nodiscard]] Result<std::optional<CsvTable>> FindCsvTable(std::string_view text,
                                                            std::string_view label);
 
+/// The fields of one line; nothing when a quoted field never ends.
+[[nodiscard]] std::optional<std::vector<std::string>> ParseCsvLine(std::string_view line);
+
 }  // namespace kernelpro
