@@ -129,7 +129,7 @@ std::string_view Describe(FileKind kind) {
     case FileKind::kBinary:
       return "a binary file of unknown kind";
     case FileKind::kWideText:
-      return "text in UTF-16 (PowerShell's > writes it; save it as UTF-8)";
+      return "text in UTF-16";
     case FileKind::kText:
       return "text that none of NVIDIA's tools is known to write";
   }

@@ -25,13 +25,14 @@
 #include "profile/ncu_csv.h"
 #include "profile/ncu_log.h"
 #include "profile/ncu_text.h"
+#include "profile/text_file.h"
 
 namespace kernelpro {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kLargestText = 1ULL << 30U;
+constexpr std::uint64_t kLargestOutput = 1ULL << 30U;
 
 bool IsExecutable(const fs::path& path) {
   return !path.empty() && access(path.c_str(), X_OK) == 0;
@@ -79,7 +80,7 @@ Result<Profile> Import(const fs::path& report, const fs::path& ncu, const std::s
                "--print-units", "base"};
   spec.environment = EnvironmentInC();
   spec.limits.wall = std::chrono::minutes(10);
-  spec.limits.output_bytes = kLargestText;
+  spec.limits.output_bytes = kLargestOutput;
   KP_ASSIGN_OR_RETURN(const ProcessResult result, RunProcess(spec, stop));
   if (result.end == ProcessResult::End::kCancelled) {
     return Fail(ErrorCode::kCancelled, fmt::format("{}: cancelled", report.string()));
@@ -118,7 +119,7 @@ Result<Profile> ReadNcu(const fs::path& path, const std::stop_token& stop, const
   if (SniffFile(head, path.string()) == FileKind::kNcuReport) {
     return Import(path, ncu, stop);
   }
-  KP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLargestText));
+  KP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   const FileKind kind = SniffFile(text, path.string());
   switch (kind) {
     case FileKind::kNcuCsv:

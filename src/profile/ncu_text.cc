@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "kernelpro/profile.h"
@@ -22,6 +21,7 @@
 #include "profile/metric_number.h"
 #include "profile/ncu_log.h"
 #include "profile/ruler.h"
+#include "profile/text_file.h"
 
 namespace kernelpro {
 namespace {
@@ -308,7 +308,7 @@ Result<Profile> ParseNcuText(std::string_view text, std::string label) {
 }
 
 Result<Profile> ReadNcuText(const std::filesystem::path& path) {
-  KP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, 1ULL << 30U));
+  KP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   return ParseNcuText(text, path.string());
 }
 

@@ -111,10 +111,10 @@ TEST(NcuText, Of2020HasNoTitlesAndADateForTheGrid) {
       "  add(float const*, int), 2020-Jul-20 10:22:33, Context 1, Stream 7\n"
       "    Section: GPU Speed Of Light\n"
       "    -------------------- --------------- ------------------\n"
-      "    Memory Frequency        cycle/nsecond               1.14\n"
-      "    SOL FB                              %              41.49\n"
-      "    Elapsed Cycles                  cycle              5,063\n"
-      "    Duration                      usecond               4.67\n"
+      "    Memory Frequency       cycle/nsecond               1.14\n"
+      "    SOL FB                             %              41.49\n"
+      "    Elapsed Cycles                 cycle              5,063\n"
+      "    Duration                     usecond               4.67\n"
       "    -------------------- --------------- ------------------\n"
       "    WRN   This kernel grid is too small.\n"
       "    Section: Launch Statistics\n"
@@ -143,12 +143,13 @@ std::string Metrics(std::string_view rows) {
 
 TEST(NcuText, TheSameMetricInOtherUnits) {
   const Profile profile = Parse(Metrics("    dram__bytes.sum          Mbyte         1.08\n"
+                                        "    words that go across the columns 7\n"
                                         "    a__b.pct                     %      100.00\n") +
                                 Metrics("    dram__bytes.sum          Gbyte        89.98\n"
                                         "    sm__x.sum                 inst          n/a\n"));
   ASSERT_EQ(profile.kernels.size(), 2U);
   EXPECT_DOUBLE_EQ(*profile.kernels[0].Value("dram__bytes.sum"), 1.08e6);
-  EXPECT_FALSE(profile.kernels[0].Value("a__b.pct").has_value()) << "between two columns: no row";
+  EXPECT_EQ(profile.kernels[0].metrics.size(), 2U) << "the program's words are no row";
   EXPECT_DOUBLE_EQ(*profile.kernels[1].Value("dram__bytes.sum"), 89.98e9);
   EXPECT_EQ(profile.kernels[1].metrics.at("dram__bytes.sum").unit, "byte");
   EXPECT_THAT(profile.kernels[1].missing, Contains("sm__x.sum"));

@@ -11,6 +11,7 @@
 #include "kernelpro/profile.h"
 #include "profile/file_kind.h"
 #include "profile/nsys_sqlite.h"
+#include "profile/text_file.h"
 
 namespace kernelpro {
 
@@ -28,7 +29,7 @@ Result<Profile> ReadNsys(const std::filesystem::path& path) {
     default:
       break;
   }
-  KP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, 1ULL << 30U));
+  KP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   const FileKind kind = SniffFile(text, path.string());
   if (kind == FileKind::kNsysStats) {
     return ParseNsysStats(text, path.string());

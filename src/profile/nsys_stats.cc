@@ -66,7 +66,14 @@ std::optional<std::int64_t> WholeNanoseconds(std::optional<double> value) {
 
 class StatsReader {
  public:
-  explicit StatsReader(const std::vector<NsysTable>& tables) : tables_(tables) {}
+  explicit StatsReader(const std::vector<NsysTable>& tables) : tables_(tables) {
+    for (const NsysTable& table : tables) {
+      const TableKind kind = KindOf(table);
+      traced_ = traced_ || kind == TableKind::kGpuTrace;
+      plain_summary_ =
+          plain_summary_ || (kind == TableKind::kKernels && !table.Find("GridXYZ").has_value());
+    }
+  }
 
   /// Comma-only numbers group: with one decimal (Time) in every table the style is known anyway.
   Status LearnNumbers(std::string_view label) {
@@ -100,7 +107,6 @@ class StatsReader {
   }
 
   Profile Read() {
-    const bool traced = Has(TableKind::kGpuTrace);
     for (const NsysTable& table : tables_) {
       const NsysColumns columns(table, style_);
       const TableKind kind = KindOf(table);
@@ -109,9 +115,9 @@ class StatsReader {
           AddGpuEvent(columns, row);
         } else if (kind == TableKind::kCallTrace) {
           AddCall(columns, row);
-        } else if (kind == TableKind::kKernels && !traced && !Repeated(table)) {
+        } else if (kind == TableKind::kKernels && !traced_ && !Repeated(table)) {
           AddKernel(columns, row);
-        } else if (!traced) {
+        } else if (!traced_) {
           AddCounts(kind, columns, row);
         }
       }
@@ -121,15 +127,9 @@ class StatsReader {
   }
 
  private:
-  [[nodiscard]] bool Has(TableKind kind) const {
-    return std::ranges::any_of(tables_, [kind](const NsysTable& t) { return KindOf(t) == kind; });
-  }
-
   /// cuda_gpu_kern_gb_sum has the kernels of cuda_gpu_kern_sum once more, by grid and block.
   [[nodiscard]] bool Repeated(const NsysTable& table) const {
-    return table.Find("GridXYZ") && std::ranges::any_of(tables_, [](const NsysTable& t) {
-             return KindOf(t) == TableKind::kKernels && !t.Find("GridXYZ");
-           });
+    return plain_summary_ && table.Find("GridXYZ").has_value();
   }
 
   static KernelProfile Named(std::string_view name) {
@@ -346,6 +346,8 @@ class StatsReader {
 
   const std::vector<NsysTable>& tables_;
   NumberStyle::Kind style_ = NumberStyle::Kind::kPoint;
+  bool traced_ = false;         ///< there is a trace of the GPU
+  bool plain_summary_ = false;  ///< there is a summary by kernel alone
   bool cut_names_ = false;
   Profile profile_;
 };

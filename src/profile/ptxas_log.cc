@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "kernelpro/profile.h"
 #include "profile/demangle.h"
 #include "profile/file_kind.h"
 #include "profile/resource_use.h"
+#include "profile/text_file.h"
 #include "toolchain/ptxas_figures.h"
 #include "toolchain/ptxas_messages.h"
 
@@ -316,7 +316,7 @@ Result<Profile> ParsePtxasLog(std::string_view text, std::string label) {
 }
 
 Result<Profile> ReadPtxasLog(const std::filesystem::path& path) {
-  KP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, 1ULL << 30U));
+  KP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   return ParsePtxasLog(text, path.string());
 }
 
