@@ -59,6 +59,9 @@ FileKind SniffText(std::string_view text) {
     for (const Sign& sign : kSigns) {
       if (sign.at_start ? line.starts_with(sign.text)
                         : line.find(sign.text) != std::string_view::npos) {
+        if (sign.kind == kPrecedence[0]) {
+          return sign.kind;
+        }
         mark(sign.kind);
       }
     }

@@ -38,6 +38,16 @@ bool IsExecutable(const fs::path& path) {
   return !path.empty() && access(path.c_str(), X_OK) == 0;
 }
 
+/// The numbers of ".../2025.3.1/ncu".
+std::vector<long long> VersionOf(const fs::path& ncu) {
+  std::vector<long long> version;
+  for (const std::string_view part : Split(ncu.parent_path().filename().native(), '.')) {
+    long long number = 0;
+    version.push_back(ParseInteger(part, &number) ? number : 0);
+  }
+  return version;
+}
+
 /// /opt/nvidia/nsight-compute/2025.3.1/ncu of the largest version.
 fs::path NewestInOpt() {
   std::error_code error;
@@ -48,7 +58,7 @@ fs::path NewestInOpt() {
       found.push_back(it->path() / "ncu");
     }
   }
-  return found.empty() ? fs::path() : *std::ranges::max_element(found);
+  return found.empty() ? fs::path() : *std::ranges::max_element(found, {}, VersionOf);
 }
 
 std::vector<std::string> EnvironmentInC() {

@@ -262,8 +262,26 @@ void Finish(const std::vector<Heading>& headings, Profile& profile) {
                                    Printable(headings[i].compute_capability, 20));
     }
   }
+  if (const auto& texts = profile.kernels.front().texts;
+      texts.contains("device__attribute_display_name")) {
+    profile.device = texts.at("device__attribute_display_name");
+  }
   for (KernelProfile& kernel : profile.kernels) {
     kernel.time_share = total > 0 ? kernel.time_us / total : 1;
+  }
+}
+
+/// What failed beside the launches that are there.
+void AddErrors(std::string_view text, std::string_view label, Profile& profile) {
+  constexpr std::size_t kMostErrors = 5;
+  std::size_t number = 0;
+  std::size_t errors = 0;
+  for (const std::string_view line : Lines(text)) {
+    ++number;
+    if (line.starts_with("==ERROR==") && errors++ < kMostErrors) {
+      profile.notes.push_back(
+          fmt::format("{}:{}: ncu said:{}", label, number, Printable(line.substr(9), 300)));
+    }
   }
 }
 
@@ -303,6 +321,7 @@ Result<Profile> ParseNcuText(std::string_view text, std::string label) {
   profile.notes.push_back(
       "Read from Nsight Compute's text output, which rounds values to two decimals of the unit "
       "printed; --csv --page raw --print-units base has all digits.");
+  AddErrors(text, label, profile);
   profile.source = std::move(label);
   return profile;
 }

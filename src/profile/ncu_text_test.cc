@@ -197,6 +197,13 @@ TEST(NcuText, LogsWithoutAProfileSayWhy) {
       << "a heading alone is no profile";
 }
 
+TEST(NcuText, ErrorsBesideALaunchAreTold) {
+  const Profile profile = Parse("==ERROR== Failed to profile \"k2\" in process 1\n" +
+                                Metrics("    a__b.pct                     %         0.50\n"));
+  EXPECT_EQ(profile.kernels.size(), 1U);
+  EXPECT_THAT(profile.notes, Contains(HasSubstr("log.txt:1: ncu said: Failed to profile")));
+}
+
 TEST(NcuText, TheNoteSaysThatValuesAreRounded) {
   EXPECT_THAT(Parse(kOf2025).notes, Contains(HasSubstr("two decimals")));
   EXPECT_THAT(Parse(kOf2025).kernels[0].missing, Not(Contains("gpu__time_duration.sum")));

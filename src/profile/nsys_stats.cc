@@ -47,7 +47,7 @@ TableKind KindOf(const NsysTable& t) {
     return TableKind::kCalls;
   }
   const bool counted = t.Find("Count") || t.Find("Operations");
-  if (counted && t.Find("Operation")) {
+  if (counted && (t.Find("Operation") || t.Find("Name"))) {  // "Name" in 2020
     return total ? TableKind::kCopyTimes
                  : (t.Find("Total") ? TableKind::kCopySizes : TableKind::kOther);
   }
@@ -208,7 +208,8 @@ class StatsReader {
       }
       return;
     }
-    const bool copy = columns.Text(row, "Operation").find("memcpy") != std::string_view::npos;
+    const bool copy = columns.Text(row, "Operation").find("memcpy") != std::string_view::npos ||
+                      columns.Text(row, "Name").find("memcpy") != std::string_view::npos;
     if (kind == TableKind::kCopyTimes && copy) {
       Count("timeline.copies", columns.Number(row, {"Count", "Operations"}).value_or(0));
     } else if (kind == TableKind::kCopySizes && copy) {

@@ -108,6 +108,43 @@ TEST(NsysStats, OldNamesAndOtherUnits) {
   EXPECT_EQ(profile.kernels[0].Value("timeline.instances"), 2);
 }
 
+TEST(NsysStats, Of2020) {
+  const Profile profile = Parse(
+      "Generating CUDA Kernel Statistics...\nCUDA Kernel Statistics (nanoseconds)\n\n"
+      "Time(%)      Total Time   Instances         Average  Name\n"
+      "-------  --------------  ----------  --------------  --------------\n"
+      "  100.0       160407572           2      80203786.0  add(float*)\n\n"
+      "CUDA Memory Operation Statistics (nanoseconds)\n\n"
+      "Time(%)      Total Time  Operations  Name\n"
+      "-------  --------------  ----------  ------------------\n"
+      "   70.0          706572           3  [CUDA memcpy HtoD]\n\n"
+      "CUDA Memory Operation Statistics (KiB)\n\n"
+      "              Total      Operations  Name\n"
+      "-------------------  --------------  ------------------\n"
+      "           1024.000               3  [CUDA memcpy HtoD]\n");
+  ASSERT_EQ(profile.kernels.size(), 1U);
+  EXPECT_EQ(profile.kernels[0].Value("gpu__time_duration.sum"), 160407572);
+  EXPECT_EQ(profile.kernels[0].Value("timeline.kernel_average_ns"), 80203786);
+  EXPECT_EQ(profile.system.at("timeline.copies").value, 3);
+  EXPECT_FALSE(profile.system.contains("timeline.copy_bytes")) << "the column has no unit";
+}
+
+TEST(NsysStats, TraceOfCallsWithoutThreadNames) {
+  const Profile profile = Parse(
+      " Start (ns)  Duration (ns)  CorrId  GrdX  GrdY  GrdZ  BlkX  BlkY  BlkZ  Strm  Name\n"
+      " ----------  -------------  ------  ----  ----  ----  ----  ----  ----  ----  ------\n"
+      "      1,000            500      17    64     1     1   128     1     1     7  f(int)\n"
+      "\n"
+      " Start (ns)  Duration (ns)  Name              Result  CorrID  Thread Name\n"
+      " ----------  -------------  ----------------  ------  ------  -----------\n"
+      "        900             60  cudaLaunchKernel       0      17             \n");
+  ASSERT_EQ(profile.timeline.size(), 2U);
+  EXPECT_EQ(profile.timeline[0].kind, TimelineEvent::Kind::kLaunch);
+  EXPECT_EQ(profile.timeline[1].start_ns, 1000);
+  ASSERT_EQ(profile.kernels.size(), 1U);
+  EXPECT_EQ(profile.kernels[0].block[0], 128U);
+}
+
 TEST(NsysStats, SummaryByShapeIsNotCountedTwice) {
   const std::string by_shape =
       "\n"

@@ -89,6 +89,10 @@ std::optional<std::vector<NsysTable::Column>> CsvTitles(std::string_view line) {
   return ParseTitles(*fields);
 }
 
+std::size_t EmptyCells(const std::vector<std::string_view>& cells) {
+  return static_cast<std::size_t>(std::ranges::count_if(cells, &std::string_view::empty));
+}
+
 class Finder {
  public:
   void Line(std::string_view line) {
@@ -130,7 +134,8 @@ class Finder {
     NsysTable& table = tables.back();
     if (ruler_) {
       const auto cells = ruler_->Cells(line);
-      if (cells && !cells->back().empty()) {  // a row reaches its last column, the name
+      // Copies in a trace have no shape, but most of the rest.
+      if (cells && 3 * (cells->size() - EmptyCells(*cells)) >= cells->size()) {
         table.rows.emplace_back(cells->begin(), cells->end());
       }
       return;
