@@ -56,9 +56,10 @@ Status WriteAll(int fd, std::string_view bytes, const fs::path& path) {
   return Ok();
 }
 
-}  // namespace
+/// What is past the limit is an error, or left unread.
+enum class Past : std::uint8_t { kRefused, kLeft };
 
-Result<std::string> ReadFile(const fs::path& path, std::uint64_t limit) {
+Result<std::string> Read(const fs::path& path, std::uint64_t limit, Past past) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
@@ -90,6 +91,10 @@ Result<std::string> ReadFile(const fs::path& path, std::uint64_t limit) {
       break;
     }
     size += static_cast<std::size_t>(n);
+    if (size >= limit && past == Past::kLeft) {
+      size = limit;
+      break;
+    }
     if (size > limit) {
       return Fail(ErrorCode::kInvalidArgument,
                   fmt::format("{} is larger than the limit of {} bytes", path.string(), limit));
@@ -100,6 +105,16 @@ Result<std::string> ReadFile(const fs::path& path, std::uint64_t limit) {
     bytes.shrink_to_fit();
   }
   return bytes;
+}
+
+}  // namespace
+
+Result<std::string> ReadFile(const fs::path& path, std::uint64_t limit) {
+  return Read(path, limit, Past::kRefused);
+}
+
+Result<std::string> ReadFileHead(const fs::path& path, std::uint64_t bytes) {
+  return Read(path, bytes, Past::kLeft);
 }
 
 Status WriteFileAtomically(const fs::path& path, std::string_view bytes) {

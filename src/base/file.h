@@ -17,6 +17,11 @@ inline constexpr std::uint64_t kDefaultReadLimit = 64ULL << 20U;
 [[nodiscard]] Result<std::string> ReadFile(const std::filesystem::path& path,
                                            std::uint64_t limit = kDefaultReadLimit);
 
+/// The first `bytes` bytes, or all when the file is shorter: enough to tell its kind. Errors as of
+/// ReadFile.
+[[nodiscard]] Result<std::string> ReadFileHead(const std::filesystem::path& path,
+                                               std::uint64_t bytes);
+
 /// Writes beside the target, syncs and renames: a reader sees the old content or the new, also
 /// after a crash, never a part. Creates missing parent folders.
 [[nodiscard]] Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes);

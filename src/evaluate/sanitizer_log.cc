@@ -117,6 +117,9 @@ class Reader {
       return;  // What the candidate printed.
     }
     line.remove_prefix(kPrefix.size());
+    if (!line.empty() && line.front() != ' ') {
+      return;  // A banner of the candidate's, drawn with more of the same.
+    }
     bool detail = line.starts_with("  ");
     line = Trim(line);
     for (const std::string_view word :

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -144,6 +145,35 @@ TEST(SanitizerLog, WhatTheCandidatePrintsIsNotRead) {
       ParseSanitizerLog("ERROR SUMMARY: 0 errors\n= ERROR SUMMARY: 7 errors\n");
   EXPECT_FALSE(log.complete);
   EXPECT_EQ(log.errors, 0U);
+}
+
+TEST(SanitizerLog, ABannerDrawnWithTheSameSignIsNotRead) {
+  const SanitizerLog log = ParseSanitizerLog(
+      "========= COMPUTE-SANITIZER\n"
+      "========================================\n"
+      "=========ERROR SUMMARY: 7 errors\n"
+      "=========Invalid argument\n"
+      "========= Invalid __global__ read of size 4 bytes\n"
+      "========================================\n"
+      "=========     at Kernel(int)+0x60 in k.cu:3\n"
+      "========= ERROR SUMMARY: 1 error\n");
+  EXPECT_TRUE(log.complete);
+  EXPECT_EQ(log.errors, 1U);
+  EXPECT_EQ(DescribeFinding(log),
+            "Invalid __global__ read of size 4 bytes in Kernel(int) (k.cu:3)");
+}
+
+TEST(SanitizerLog, FieldSampleWithABanner) {
+  const char* folder = std::getenv("KERNELPRO_FIELD_PROFILES");  // NOLINT(concurrency-mt-unsafe)
+  if (folder == nullptr || !std::filesystem::exists(folder)) {
+    GTEST_SKIP() << "skipped: KERNELPRO_FIELD_PROFILES names no folder of field samples";
+  }
+  const auto text = ReadFile(std::filesystem::path(folder) / "37_compute_sanitizer_clean.txt");
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  const SanitizerLog log = ParseSanitizerLog(*text);
+  EXPECT_TRUE(log.complete);
+  EXPECT_EQ(log.errors, 0U);
+  EXPECT_EQ(log.trouble, "");
 }
 
 TEST(SanitizerLog, AnyTextIsTaken) {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/emulation_profile.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +14,7 @@
 #include "device/device.h"
 #include "emulator/model/model.h"
 #include "kernelpro/profile.h"
+#include "profile/demangle.h"
 #include "profile/emulation_tally.h"
 #include "profile/metric_names.h"
 #include "profile/ptx_opcode.h"
@@ -41,28 +38,6 @@ void CountedRatio(Metrics& metrics, std::string_view name, double part, double w
   if (whole > 0) {
     Counted(metrics, name, part / whole, unit);
   }
-}
-
-/// "void ns::f<int>(float*)" -> "ns::f<int>"; the mangled name when it is none.
-std::string Demangle(const std::string& mangled) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  if (status != 0 || text == nullptr) {
-    return mangled;
-  }
-  std::string name = text.get();
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    depth += name[i] == '<' ? 1 : 0;
-    depth -= name[i] == '>' ? 1 : 0;
-    const bool anonymous = name.compare(i, 11, "(anonymous ") == 0;
-    if (name[i] == '(' && depth == 0 && !anonymous) {
-      name.resize(i);
-      break;
-    }
-  }
-  return name.starts_with("void ") ? name.substr(5) : name;
 }
 
 double LanesOf(const Tally& t, OpClass op) {
@@ -310,7 +285,7 @@ KernelProfile ToProfile(const KernelTally& k, const model::GpuSpec& spec) {
   KernelProfile out;
   const EmulatedLaunch& launch = *k.longest;
   out.mangled = launch.report.kernel;
-  out.name = Demangle(out.mangled);
+  out.name = KernelName(out.mangled);
   const simt::Dim3& grid = launch.report.grid;
   const simt::Dim3& block = launch.report.block;
   std::ranges::copy(std::array{grid.x, grid.y, grid.z}, out.grid);

@@ -21,43 +21,16 @@
 #include "base/text.h"
 #include "kernelpro/profile.h"
 #include "profile/csv_table.h"
+#include "profile/demangle.h"
+#include "profile/dimension.h"
+#include "profile/display_names.h"
 #include "profile/metric_names.h"
 #include "profile/metric_number.h"
 #include "profile/metric_series.h"
+#include "profile/ncu_log.h"
 
 namespace kernelpro {
 namespace {
-
-struct DisplayName {
-  std::string_view display;
-  std::string_view unit;  ///< in base units; empty: any
-  std::string_view metric;
-};
-
-/// Names of `--page details`, where one metric stands behind them.
-constexpr std::array<DisplayName, 21> kDisplayNames = {{
-    {"Duration", "ns", metric::kDuration},
-    {"Elapsed Cycles", "", metric::kCyclesElapsed},
-    {"SM Frequency", "", metric::kClock},
-    {"Memory Throughput", "%", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"},
-    {"Memory Throughput", "byte/s", "dram__bytes.sum.per_second"},
-    {"DRAM Throughput", "%", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"},
-    {"Registers Per Thread", "", metric::kRegisters},
-    {"Waves Per SM", "", metric::kWaves},
-    {"Block Size", "", metric::kBlockSize},
-    {"Grid Size", "", metric::kGridSize},
-    {"Theoretical Occupancy", "%", metric::kWarpsMaximumPct},
-    {"Achieved Occupancy", "%", metric::kWarpsActivePct},
-    {"Block Limit Registers", "", metric::kLimitRegisters},
-    {"Block Limit Shared Mem", "", metric::kLimitShared},
-    {"Block Limit Warps", "", metric::kLimitWarps},
-    {"Block Limit SM", "", metric::kLimitBlocks},
-    {"L1/TEX Hit Rate", "%", metric::kL1HitPct},
-    {"L2 Hit Rate", "%", metric::kL2HitPct},
-    {"Eligible Warps Per Scheduler", "", metric::kWarpsEligible},
-    {"Avg. Active Threads Per Warp", "", metric::kLanesActive},
-    {"Avg. Not Predicated Off Threads Per Warp", "", metric::kLanesOn},
-}};
 
 /// A value may take 2 bytes of a file and 250 in a Profile.
 constexpr std::size_t kMostValues = 20'000'000;
@@ -77,57 +50,6 @@ std::string_view Field(const Fields& row, std::optional<std::size_t> column) {
 /// Trim() for text that mostly has no blanks around it.
 std::string_view Bare(std::string_view text) {
   return text.empty() || (text.front() > ' ' && text.back() > ' ') ? text : Trim(text);
-}
-
-/// "(512, 1, 1)"; unchanged when it is anything else.
-void ParseDim(std::string_view text, std::uint32_t (&dim)[3]) {
-  text = Trim(text);
-  if (!text.starts_with('(') || !text.ends_with(')')) {
-    return;
-  }
-  const std::vector<std::string_view> parts = Split(text.substr(1, text.size() - 2), ',');
-  std::array<long long, 3> values = {1, 1, 1};
-  if (parts.size() != 3) {
-    return;
-  }
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (!ParseInteger(Trim(parts[i]), &values[i]) || values[i] < 1 || values[i] > UINT32_MAX) {
-      return;
-    }
-  }
-  for (std::size_t i = 0; i < 3; ++i) {
-    dim[i] = static_cast<std::uint32_t>(values[i]);
-  }
-}
-
-std::string WithoutParameters(std::string_view name) {
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    depth += name[i] == '<' ? 1 : 0;
-    depth -= name[i] == '>' && depth > 0 ? 1 : 0;
-    if (name[i] == '(' && depth == 0 && i > 0 && !name.substr(i).starts_with("(anonymous")) {
-      name = name.substr(0, i);
-      break;
-    }
-  }
-  if (name.starts_with("void ")) {
-    name.remove_prefix(5);
-  }
-  return Printable(name, 400);
-}
-
-std::string MetricKey(std::string_view section, std::string_view name, std::string_view unit) {
-  for (const DisplayName& known : kDisplayNames) {
-    if (known.display == name && (known.unit.empty() || known.unit == unit)) {
-      return std::string(known.metric);
-    }
-  }
-  // Metric names have no blanks; display names do, or stand in a section of their own.
-  if (section.empty() || name.find("__") != std::string_view::npos ||
-      section == "Command line profiler metrics") {
-    return std::string(name);
-  }
-  return fmt::format("{}: {}", section, name);
 }
 
 /// One pass over a log under one number style. A log may hold several tables, one after the other.
@@ -319,10 +241,10 @@ class Reader {
   void AddLaunch(const Fields& row) {
     KernelProfile kernel;
     kernel.mangled = Printable(Field(row, columns_.kernel), 2000);
-    kernel.name = WithoutParameters(Field(row, columns_.kernel));
+    kernel.name = ReadableName(Field(row, columns_.kernel));
     kernel.time_provenance = Provenance::kMeasured;
-    ParseDim(Field(row, columns_.grid), kernel.grid);
-    ParseDim(Field(row, columns_.block), kernel.block);
+    ParseDimension(Field(row, columns_.grid), kernel.grid);
+    ParseDimension(Field(row, columns_.block), kernel.block);
     if (profile_.device.empty() && !Field(row, columns_.cc).empty()) {
       profile_.device =
           fmt::format("GPU of compute capability {}", Printable(Field(row, columns_.cc), 20));
@@ -376,32 +298,6 @@ class Reader {
   Profile profile_;
 };
 
-/// Why a log holds no table.
-Error NoTable(std::string_view text, const std::string& label) {
-  if (text.find("ERR_NVGPUCTRPERM") != std::string_view::npos) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("{}: the user may not read the GPU's performance counters "
-                            "(ERR_NVGPUCTRPERM); an administrator must allow it: module option "
-                            "NVreg_RestrictProfilingToAdminUsers=0, or run ncu as root",
-                            label));
-  }
-  std::size_t number = 0;
-  std::optional<std::string> first_error;
-  for (const std::string_view line : Lines(text)) {
-    ++number;
-    if (line.starts_with("==ERROR==") && !first_error) {
-      first_error = fmt::format("{}:{}: {}", label, number, Printable(line.substr(9), 300));
-    }
-  }
-  if (first_error) {
-    return Fail(ErrorCode::kToolFailed, *first_error + "; the log holds no profile");
-  }
-  return Fail(ErrorCode::kNotFound,
-              fmt::format("{}: no table of Nsight Compute's --csv in it (a line that begins with "
-                          "\"ID\",); was no kernel profiled, or --csv left out?",
-                          label));
-}
-
 }  // namespace
 
 Result<Profile> ParseNcuCsv(std::string_view text, std::string label) {
@@ -411,7 +307,10 @@ Result<Profile> ParseNcuCsv(std::string_view text, std::string label) {
     Reader reader(text, label, kind);
     KP_ASSIGN_OR_RETURN(const bool has_table, reader.Read());
     if (!has_table) {
-      return NoTable(text, label);
+      return WhyNoProfile(
+          text, label,
+          "no table of Nsight Compute's --csv in it (a line that begins with \"ID\",); "
+          "was no kernel profiled, or --csv left out?");
     }
     if (reader.style() == kind) {
       return reader.Finish();

@@ -97,7 +97,8 @@ std::map<std::string, KernelFigures> ParsePtxasFigures(std::string_view log) {
       }
       properties_of.clear();
     } else if (const std::size_t used = line.find(kUsed);
-               used != std::string_view::npos && line.starts_with("ptxas") && !entry.empty()) {
+               used != std::string_view::npos && !entry.empty() &&
+               line.substr(0, used).find("ptxas") != std::string_view::npos) {
       ReadUsed(line.substr(used), &kernels[entry]);
     }
   }

@@ -15,9 +15,10 @@ namespace kernelpro {
 ///       8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
 ///   ptxas info    : Used 38 registers, used 1 barriers, 112 bytes cumulative stack size, 16 bytes
 ///   smem
-/// Other lines may stand between. A line of properties belongs to the function named above it, so
-/// the spills of device functions that were not inlined are not the kernel's; their stack is in its
-/// "cumulative stack size". When a kernel comes twice (two architectures) the last one counts.
+/// Other lines may stand between, and each may begin with what a build service adds (a time). A
+/// line of properties belongs to the function named above it, so the spills of device functions
+/// that were not inlined are not the kernel's; their stack is in its "cumulative stack size". When
+/// a kernel comes twice (two architectures) the last one counts.
 [[nodiscard]] std::map<std::string, KernelFigures> ParsePtxasFigures(std::string_view log);
 
 }  // namespace kernelpro

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-add_executable(ncu_csv_fuzzer ${CMAKE_CURRENT_LIST_DIR}/ncu_csv_fuzzer.cc)
-target_link_libraries(ncu_csv_fuzzer PRIVATE kp_options kp_profile)
-target_compile_options(ncu_csv_fuzzer PRIVATE -fsanitize=fuzzer)
-target_link_options(ncu_csv_fuzzer PRIVATE -fsanitize=fuzzer)
-
-add_executable(profile_json_fuzzer ${CMAKE_CURRENT_LIST_DIR}/profile_json_fuzzer.cc)
-target_link_libraries(profile_json_fuzzer PRIVATE kp_options kp_profile)
-target_compile_options(profile_json_fuzzer PRIVATE -fsanitize=fuzzer)
-target_link_options(profile_json_fuzzer PRIVATE -fsanitize=fuzzer)
+kp_fuzzer(NAME ncu_csv_fuzzer DEPS kp_profile)
+kp_fuzzer(NAME ncu_text_fuzzer DEPS kp_profile)
+kp_fuzzer(NAME nsys_sqlite_fuzzer DEPS kp_profile)
+kp_fuzzer(NAME nsys_stats_fuzzer DEPS kp_profile)
+kp_fuzzer(NAME profile_json_fuzzer DEPS kp_profile)
+kp_fuzzer(NAME ptxas_log_fuzzer DEPS kp_profile)
