@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "process/process.h"
+
+namespace kernelpro {
+
+/// The names that ncu lists after "Available Kernels:" when the filter matched none of them.
+[[nodiscard]] std::vector<std::string> KernelsSeen(std::string_view log);
+
+/// Whether ncu was refused the performance counters.
+[[nodiscard]] bool CountersRefused(std::string_view log);
+
+/// Why a run of ncu gave no profile, from what it printed. `kernel` is what was asked for.
+///   kUnavailable  the counters are forbidden (with the three fixes), in use by another tool, or
+///                 driver and ncu do not go together
+///   kNotFound     no kernel matched; says which were seen
+///   kTimeout      the limit passed
+///   kCancelled    it was stopped
+///   kToolFailed   the application failed, or ncu did
+[[nodiscard]] Error ExplainNcuFailure(std::string_view log, const ProcessResult& ended,
+                                      const ProcessLimits& limits, std::string_view kernel);
+
+}  // namespace kernelpro
