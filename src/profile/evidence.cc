@@ -225,20 +225,26 @@ class Merger {
       names.emplace_back(source.kernels[i]);
       theirs.Add(names.back(), i);
     }
+    std::vector<std::string> keys;
+    keys.reserve(names.size());
     std::unordered_map<std::string, Join> joins;
-    std::vector<std::size_t> alone;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const auto [join, is_new] =
-          joins.try_emplace(names[i].mangled + '\n' + source.kernels[i].name);
+      keys.push_back(names[i].mangled + '\n' + source.kernels[i].name);
+      const auto [join, is_new] = joins.try_emplace(keys.back());
+      ++join->second.launches;
       if (is_new) {
         join->second.places = PlacesOf(names[i], theirs, source.source);
-        ours_.Alias(names[i], join->second.places);
       }
-      if (join->second.places.empty()) {
+    }
+    std::vector<std::size_t> alone;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      Join& join = joins.at(keys[i]);
+      if (join.places.empty()) {
         alone.push_back(i);
-      } else {
-        JoinKernel(std::move(source.kernels[i]), join->second);
+        continue;
       }
+      ours_.Alias(names[i], join.places);
+      JoinKernel(std::move(source.kernels[i]), join, source.source);
     }
     for (const std::size_t i : alone) {
       ours_.Add(names[i], merged_.kernels.size());
@@ -257,18 +263,26 @@ class Merger {
  private:
   struct Join {
     Index::Places places;
-    std::size_t turn = 0;  ///< launches of this kernel seen so far
+    std::size_t launches = 0;  ///< of this kernel in the source that is being added
+    std::size_t turn = 0;      ///< how many of them are done
   };
 
-  /// What holds for the kernel holds for all its launches; where both sources have several launches
-  /// the first one's figures go to all, and each later one's to its counterpart.
-  void JoinKernel(KernelProfile&& from, Join& join) {
-    const std::size_t turn = join.turn++;
-    if (turn == 0) {
+  /// One entry holds for all launches of its kernel; several go to their counterparts in order.
+  void JoinKernel(KernelProfile&& from, Join& join, const std::string& source) {
+    if (join.launches == 1) {
       for (const std::size_t place : join.places) {
         MergeKernel(KernelProfile(from), merged_.kernels[place]);
       }
-    } else if (turn < join.places.size()) {
+      return;
+    }
+    const std::size_t turn = join.turn++;
+    if (turn == 0 && join.launches != join.places.size() && merged_.notes.size() < kMostNotes) {
+      merged_.notes.push_back(fmt::format(
+          "\"{}\" stands {} times in {} and {} times before: they were put together in order, and "
+          "what has no counterpart was left out.",
+          from.name, join.launches, source, join.places.size()));
+    }
+    if (turn < join.places.size()) {
       MergeKernel(std::move(from), merged_.kernels[join.places[turn]]);
     }
   }

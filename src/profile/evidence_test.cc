@@ -12,7 +12,6 @@ namespace kernelpro {
 namespace {
 
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -207,8 +206,20 @@ TEST(MergeEvidence, ManyLaunchesOnBothSidesGoTogetherInOrder) {
   const Profile merged = MergeEvidence({Source("ncu", ncu), Source("trace", trace)});
   ASSERT_THAT(merged.kernels, SizeIs(20000));
   EXPECT_THAT(merged.notes, IsEmpty());
-  // What the first launch has goes to all; a figure that is there is not replaced.
   EXPECT_EQ(merged.kernels[7].Value("a.sum"), 7);
+  EXPECT_EQ(merged.kernels[7].Value("b.sum"), 7);
+}
+
+TEST(MergeEvidence, LaunchesWithoutACounterpartAreSaid) {
+  const auto launch = [](double value) {
+    return Kernel("f", "f(int)", value < 10 ? "a.sum" : "b.sum", value, Provenance::kMeasured);
+  };
+  const Profile merged = MergeEvidence({Source("ncu", {launch(1), launch(2), launch(3)}),
+                                        Source("trace", {launch(10), launch(20)})});
+  ASSERT_THAT(merged.kernels, SizeIs(3));
+  EXPECT_EQ(merged.kernels[1].Value("b.sum"), 20);
+  EXPECT_FALSE(merged.kernels[2].Value("b.sum"));
+  EXPECT_THAT(merged.notes, ElementsAre(HasSubstr("2 times in trace and 3 times before")));
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path FromEnvironment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): never set by us
+fs::path FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): never set by us
   return value == nullptr ? fs::path() : fs::path(value);
 }
 
@@ -34,14 +34,8 @@ bool Runs(const fs::path& path) {
   return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// "KERNELPRO_NCU"
-std::string VariableOf(std::string_view name) {
-  std::string variable = "KERNELPRO_";
-  for (const char c : name) {
-    variable += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  }
-  return variable;
-}
+/// The user may say where ncu is.
+constexpr const char* kNcuVariable = "KERNELPRO_NCU";
 
 /// Folders of versions beneath `folder`, newest first ("2025.3.1" before "2024.1").
 std::vector<fs::path> Versions(const fs::path& folder) {
@@ -72,10 +66,9 @@ std::vector<fs::path> PackageFolders(std::string_view name) {
 
 NvidiaTool FindNvidiaTool(std::string_view name, const fs::path& toolkit) {
   NvidiaTool tool;
-  const std::string variable = VariableOf(name);
-  if (const fs::path given = FromEnvironment(variable); !given.empty()) {
+  if (const fs::path given = FromEnvironment(kNcuVariable); name == "ncu" && !given.empty()) {
     // What the user names is used or refused, never passed over.
-    tool.looked.push_back(fmt::format("${} = {}", variable, given.string()));
+    tool.looked.push_back(fmt::format("${} = {}", kNcuVariable, given.string()));
     tool.path = Runs(given) ? given : fs::path();
     return tool;
   }
@@ -84,6 +77,9 @@ NvidiaTool FindNvidiaTool(std::string_view name, const fs::path& toolkit) {
     folders.push_back(toolkit / "bin");
   }
   const auto look = [&](const fs::path& folder) {
+    if (std::ranges::find(tool.looked, folder.string()) != tool.looked.end()) {
+      return false;
+    }
     tool.looked.push_back(folder.string());
     if (Runs(folder / name)) {
       tool.path = folder / name;
@@ -121,7 +117,9 @@ NvidiaTool FindNvidiaLibrary(std::string_view name, const fs::path& toolkit) {
   folders.insert(folders.end(), {"/usr/lib/x86_64-linux-gnu", "/usr/lib64"});
   for (const fs::path& folder : folders) {
     std::error_code error;
-    tool.looked.push_back(folder.string());
+    if (std::ranges::find(tool.looked, folder.string()) == tool.looked.end()) {
+      tool.looked.push_back(folder.string());
+    }
     if (fs::exists(folder / name, error)) {
       tool.path = folder / name;
       break;
@@ -131,8 +129,8 @@ NvidiaTool FindNvidiaLibrary(std::string_view name, const fs::path& toolkit) {
 }
 
 std::string NotFoundMessage(std::string_view name, const NvidiaTool& tool) {
-  return fmt::format("{} was not found (looked in {}); set {} to its path", name,
-                     fmt::join(tool.looked, ", "), VariableOf(name));
+  return fmt::format("{} was not found (looked in {}){}", name, fmt::join(tool.looked, ", "),
+                     name == "ncu" ? fmt::format("; set {} to its path", kNcuVariable) : "");
 }
 
 Result<std::string> NvidiaToolVersion(const fs::path& path) {

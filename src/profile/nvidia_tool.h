@@ -18,9 +18,10 @@ struct NvidiaTool {
   [[nodiscard]] bool found() const { return !path.empty(); }
 };
 
-/// "ncu", "nsys", "nvdisasm", ...: in $<NAME> (KERNELPRO_NCU), the toolkit's bin, on $PATH, in
-/// $CUDA_HOME/bin, /usr/local/cuda/bin, and, for the Nsight tools, where their own packages put
-/// them (/opt/nvidia/nsight-compute/<newest>). `toolkit` may be empty.
+/// "ncu", "nsys", "nvdisasm", ...: in the toolkit's bin, on $PATH, in $CUDA_HOME/bin,
+/// /usr/local/cuda/bin, and, for the Nsight tools, where their own packages put them
+/// (/opt/nvidia/nsight-compute/<newest>). For ncu $KERNELPRO_NCU goes before all, and then is the
+/// only place. `toolkit` may be empty.
 [[nodiscard]] NvidiaTool FindNvidiaTool(std::string_view name,
                                         const std::filesystem::path& toolkit);
 
