@@ -17,6 +17,9 @@ namespace {
 /// Beyond this a name is not compared part by part.
 constexpr std::size_t kLongestName = 16384;
 
+/// "(unsigned long long)", or an enumeration's type in its name spaces.
+constexpr std::size_t kLongestCast = 200;
+
 bool IsDigit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -35,7 +38,7 @@ std::size_t CastLength(std::string_view text) {
   if (!text.starts_with('(')) {
     return 0;
   }
-  const std::size_t close = text.find(')');
+  const std::size_t close = text.substr(0, kLongestCast).find(')');
   if (close == std::string_view::npos || close + 1 >= text.size() || close == 1) {
     return 0;
   }
@@ -211,8 +214,8 @@ class Mangled {
       const char c = rest_[0];
       rest_.remove_prefix(1);
       if (c == 'S') {  // a substitution: "S_", "S1_", "St"
-        const std::size_t end = rest_.find('_');
-        const bool numbered = end != std::string_view::npos && end <= 3;
+        const std::size_t end = rest_.substr(0, 4).find('_');
+        const bool numbered = end != std::string_view::npos;
         rest_.remove_prefix(numbered ? end + 1 : std::min<std::size_t>(1, rest_.size()));
       } else if (c == 'L' && !rest_.empty() && rest_[0] >= 'a' && rest_[0] <= 'z') {
         const std::size_t end = rest_.find('E');  // a literal of a built-in type: "Li128E"

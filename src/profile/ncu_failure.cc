@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +26,12 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// ncu's first message of this kind ("==ERROR==", "==WARNING=="), without the mark.
-std::string First(std::string_view log, std::string_view mark) {
+/// ncu's first error with this text, without its mark. Lines that announce another are passed over.
+std::string ErrorWith(std::string_view log, std::string_view text) {
+  constexpr std::string_view kMark = "==ERROR==";
   for (const std::string_view line : Lines(log)) {
-    if (line.starts_with(mark)) {
-      return Printable(Trim(line.substr(mark.size())), 300);
+    if (line.starts_with(kMark) && !Trim(line).ends_with(':') && Has(line, text)) {
+      return Printable(Trim(line.substr(kMark.size())), 300);
     }
   }
   return {};
@@ -45,7 +48,7 @@ constexpr std::array<Symptom, 10> kSymptoms = {{
      "another tool holds the counters: pause it (dcgmi profiling --pause, or the other profiler)"},
     {"LibraryNotLoaded", ErrorCode::kUnavailable,
      "ncu cannot load the driver's profiling library: this machine or its container does not offer "
-     "it"},
+     "it, or only to root"},
     {"driver is not compatible", ErrorCode::kUnavailable,
      "driver and ncu do not go together: take the ncu of the CUDA version that nvidia-smi shows"},
     {"Incompatible driver", ErrorCode::kUnavailable,
@@ -110,6 +113,32 @@ bool CountersRefused(std::string_view log) {
          Has(log, "does not have permission to access NVIDIA GPU Performance Counters");
 }
 
+std::vector<std::string> RefusedMetrics(std::string_view log,
+                                        const std::vector<std::string>& asked) {
+  std::set<std::string_view> named;
+  for (const std::string_view line : Lines(log)) {
+    std::size_t names = std::string_view::npos;
+    for (const std::string_view start : {"metrics: ", "find metric ", "metric: "}) {
+      if (const std::size_t at = line.find(start);
+          line.starts_with("==ERROR== Failed to") && at != std::string_view::npos) {
+        names = at + start.size();
+      }
+    }
+    if (names == std::string_view::npos) {
+      continue;
+    }
+    for (const std::string_view name : Split(line.substr(names), ',')) {
+      std::string_view word = Trim(name);
+      word = word.ends_with('.') ? word.substr(0, word.size() - 1) : word;
+      named.insert(word);
+    }
+  }
+  std::vector<std::string> refused;
+  std::ranges::copy_if(asked, std::back_inserter(refused),
+                       [&](const std::string& name) { return named.contains(name); });
+  return refused;
+}
+
 Error ExplainNcuFailure(std::string_view log, const ProcessResult& ended,
                         const ProcessLimits& limits, std::string_view kernel) {
   if (ended.end == ProcessResult::End::kCancelled) {
@@ -127,15 +156,13 @@ Error ExplainNcuFailure(std::string_view log, const ProcessResult& ended,
                             "blocks of the kernel wait for each other use application replay",
                             DescribeEnd(ended, limits)));
   }
-  const std::string error = First(log, "==ERROR==");
   for (const Symptom& symptom : kSymptoms) {
-    if (Has(log, symptom.text)) {
-      return Fail(symptom.code,
-                  fmt::format("ncu: {}: {}", error.empty() ? std::string(symptom.text) : error,
-                              symptom.advice));
+    const std::string error = ErrorWith(log, symptom.text);
+    if (!error.empty()) {
+      return Fail(symptom.code, fmt::format("ncu: {}: {}", error, symptom.advice));
     }
   }
-  if (!error.empty()) {
+  if (const std::string error = ErrorWith(log, ""); !error.empty()) {
     return Fail(ErrorCode::kToolFailed, "ncu: " + error);
   }
   if (Has(log, "No kernels were profiled") || ended.Succeeded()) {

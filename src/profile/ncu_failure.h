@@ -16,6 +16,11 @@ namespace kernelpro {
 /// Whether ncu was refused the performance counters.
 [[nodiscard]] bool CountersRefused(std::string_view log);
 
+/// Those of the metrics asked for that ncu names in its complaint about metrics ("Failed to access
+/// the following 2 metrics: a, b", "Failed to find metric a"): some versions then profile nothing.
+[[nodiscard]] std::vector<std::string> RefusedMetrics(std::string_view log,
+                                                      const std::vector<std::string>& asked);
+
 /// Why a run of ncu gave no profile, from what it printed. `kernel` is what was asked for.
 ///   kUnavailable  the counters are forbidden (with the three fixes), in use by another tool, or
 ///                 driver and ncu do not go together

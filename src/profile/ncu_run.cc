@@ -161,6 +161,55 @@ Status ReadReport(const NcuRequest& request, const fs::path& folder, const std::
   return Ok();
 }
 
+/// One run. Where it fails because ncu does not know some of the metrics they are put in `refused`.
+Result<NcuRun> RunOnce(const NcuRequest& request, const std::stop_token& stop,
+                       std::vector<std::string>& refused) {
+  KP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create("kp-ncu"));
+  const fs::path log = folder.path() / "log";
+  const auto start = std::chrono::steady_clock::now();
+  NcuRun run;
+  run.command = NcuCommand(request, log, folder.path() / "report.ncu-rep");
+  ProcessSpec spec;
+  spec.argv = run.command;
+  spec.environment = EnvironmentOf(request);
+  spec.folder = request.folder;
+  spec.limits.wall = request.limit;
+  spec.limits.output_bytes = 1U << 20U;
+  KP_ASSIGN_OR_RETURN(const ProcessResult ended, RunProcess(spec, stop));
+  KP_ASSIGN_OR_RETURN(std::string text, ReadLog(log));
+  const auto failed = [&] {
+    refused = RefusedMetrics(text, request.metrics);
+    // What it could not write to a log stands on its standard streams.
+    return ExplainNcuFailure(text.empty() ? ended.err + ended.out : text, ended, spec.limits,
+                             request.kernel);
+  };
+  if (ended.end == ProcessResult::End::kCancelled || ended.end == ProcessResult::End::kTimedOut ||
+      CountersRefused(text)) {
+    return failed();
+  }
+  if (request.source_page) {
+    if (ReportIn(folder.path()).empty()) {
+      return failed();
+    }
+    KP_RETURN_IF_ERROR(ReadReport(request, folder.path(), stop, run));
+  } else {
+    auto profile = ParseNcuCsv(text, "ncu");
+    if (!profile) {
+      // Garbage stays garbage: only where there is no table do ncu's messages say why.
+      return profile.error().code == ErrorCode::kParse ? std::move(profile).error() : failed();
+    }
+    run.profile = std::move(profile).value();
+    run.raw_csv = std::move(text);
+  }
+  run.wall = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - start);
+  if (!ended.Succeeded()) {
+    run.profile.notes.push_back(fmt::format("The program {} after its kernels were profiled.",
+                                            DescribeEnd(ended, spec.limits)));
+  }
+  return run;
+}
+
 }  // namespace
 
 std::vector<std::string> NcuCommand(const NcuRequest& request, const fs::path& log,
@@ -207,48 +256,21 @@ Result<NcuRun> RunNcu(const NcuRequest& request, const std::stop_token& stop) {
     return Fail(ErrorCode::kInvalidArgument,
                 "a program (no option) and metrics are needed to run ncu");
   }
-  KP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create("kp-ncu"));
-  const fs::path log = folder.path() / "log";
-  const auto start = std::chrono::steady_clock::now();
-  NcuRun run;
-  run.command = NcuCommand(request, log, folder.path() / "report.ncu-rep");
-  ProcessSpec spec;
-  spec.argv = run.command;
-  spec.environment = EnvironmentOf(request);
-  spec.folder = request.folder;
-  spec.limits.wall = request.limit;
-  spec.limits.output_bytes = 1U << 20U;
-  KP_ASSIGN_OR_RETURN(const ProcessResult ended, RunProcess(spec, stop));
-  KP_ASSIGN_OR_RETURN(std::string text, ReadLog(log));
-  const auto failed = [&] {
-    // What it could not write to a log stands on its standard streams.
-    return ExplainNcuFailure(text.empty() ? ended.err + ended.out : text, ended, spec.limits,
-                             request.kernel);
-  };
-  if (ended.end == ProcessResult::End::kCancelled || ended.end == ProcessResult::End::kTimedOut ||
-      CountersRefused(text)) {
-    return failed();
-  }
-  if (request.source_page) {
-    if (ReportIn(folder.path()).empty()) {
-      return failed();
+  std::vector<std::string> refused;
+  Result<NcuRun> run = RunOnce(request, stop, refused);
+  if (!run && !refused.empty() && refused.size() < request.metrics.size()) {
+    // A relative of the chip that the names were made for; some versions then profile nothing.
+    NcuRequest known = request;
+    std::erase_if(known.metrics, [&](const std::string& name) {
+      return std::ranges::find(refused, name) != refused.end();
+    });
+    std::vector<std::string> again;
+    run = RunOnce(known, stop, again);
+    if (run) {
+      for (KernelProfile& kernel : run->profile.kernels) {
+        kernel.missing.insert(kernel.missing.end(), refused.begin(), refused.end());
+      }
     }
-    KP_RETURN_IF_ERROR(ReadReport(request, folder.path(), stop, run));
-  } else {
-    run.raw_csv = std::move(text);
-    auto profile = ParseNcuCsv(run.raw_csv, "ncu");
-    if (!profile) {
-      text = std::move(run.raw_csv);
-      // Garbage stays garbage: only where there is no table do ncu's messages say why.
-      return profile.error().code == ErrorCode::kParse ? std::move(profile).error() : failed();
-    }
-    run.profile = std::move(profile).value();
-  }
-  run.wall = std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::steady_clock::now() - start);
-  if (!ended.Succeeded()) {
-    run.profile.notes.push_back(fmt::format("The program {} after its kernels were profiled.",
-                                            DescribeEnd(ended, spec.limits)));
   }
   return run;
 }

@@ -165,6 +165,10 @@ TEST(RunNcu, SaysWhatElseWentWrong) {
   EXPECT_EQ(error.code, ErrorCode::kUnavailable);
   EXPECT_THAT(error.message, HasSubstr("nvidia-smi"));
 
+  error = ErrorOf(Request("not_loaded"));
+  EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+  EXPECT_THAT(error.message, HasSubstr("Failed to initialize the profiler: LibraryNotLoaded"));
+
   EXPECT_EQ(ErrorOf(Request("garbage")).code, ErrorCode::kParse);
   EXPECT_EQ(ErrorOf(Request("silent")).code, ErrorCode::kNotFound);
 
@@ -174,6 +178,17 @@ TEST(RunNcu, SaysWhatElseWentWrong) {
   request = Request("ok");
   request.argv = {"--import"};
   EXPECT_EQ(ErrorOf(request).code, ErrorCode::kInvalidArgument);
+}
+
+TEST(RunNcu, MetricsThatNcuDoesNotKnowAreMissingAndTheOthersAreThere) {
+  const Result<NcuRun> run = RunNcu(Request("old_chip"), {});
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_EQ(run->profile.kernels.at(0).Value(metric::kDramPct), 85.5);
+  EXPECT_THAT(run->profile.kernels.at(0).missing, ElementsAre("made__up_nothing.sum"));
+  // Nothing is left to ask for.
+  NcuRequest request = Request("old_chip");
+  request.metrics = {"made__up_nothing.sum"};
+  EXPECT_EQ(ErrorOf(request).code, ErrorCode::kToolFailed);
 }
 
 TEST(RunNcu, AFailureAfterTheKernelIsANote) {

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Stands in for ncu in tests: takes its options, runs the program, and prints a table with the
 # metrics that were asked for. $FAKE_NCU says how it behaves:
-#   ok (default)  permission  hang  garbage  app_error  no_kernel  driver  silent
+#   ok (default)  permission  hang  garbage  app_error  no_kernel  driver  silent  not_loaded
 #   no_sampling   fails when a report with samples is wanted
 #   bad_source    makes a report whose source page is no table
+#   old_chip      knows no metric with "nothing" in its name, and then profiles nothing
 # Each run appends its options to $FAKE_NCU_CALLS when that is set.
 set -u
 mode=${FAKE_NCU:-ok}
@@ -85,6 +86,16 @@ case $mode in
     ;;
   garbage) printf '"ID","Kernel Name\n\x01\x02 nothing ends here' > "$log"; exit 0 ;;
   silent) exit 0 ;;
+  old_chip)
+    if [[ $metrics == *nothing* ]]; then
+      echo "==ERROR== Failed to access the following 1 metrics: made__up_nothing.sum." > "$log"
+      exit 1
+    fi
+    ;;
+  not_loaded)
+    printf '==ERROR== An error was reported by the counter measurement library:\n==ERROR== Failed to initialize the profiler: LibraryNotLoaded. Check that a compatible driver library is loaded.\n==ERROR== The application returned an error code (9).\n' > "$log"
+    exit 9
+    ;;
   driver) echo "==ERROR== Cuda driver is not compatible with Nsight Compute" > "$log"; exit 1 ;;
   no_kernel)
     printf '==WARNING== No kernels were profiled.\nAvailable Kernels:\n1. copy\n2. ns::scale\n' > "$log"
