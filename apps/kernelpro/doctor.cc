@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,6 +10,8 @@
 
 #include "base/file.h"
 #include "commands.h"
+#include "profile/nvidia_tool.h"
+#include "profile/permission.h"
 #include "report/json.h"
 #include "search/record.h"
 #include "setup.h"
@@ -20,7 +24,13 @@ struct Check {
   bool ok = false;
   bool needed = true;  ///< an optional thing that is absent does not fail the whole
   std::string detail;
+  std::vector<std::string> fixes;  ///< what can be done about it
 };
+
+std::filesystem::path Toolkit() {
+  const auto toolchain = FindToolchain();
+  return toolchain ? (*toolchain)->toolkit() : std::filesystem::path();
+}
 
 Check CheckToolchain() {
   const auto toolchain = FindToolchain();
@@ -66,10 +76,56 @@ Check CheckProgram(const char* name) {
           ok ? path.string() : fmt::format("{} is not there: rebuild", path.string())};
 }
 
+/// A profiler or disassembler: what KernelPro does without it stands in `without`.
+Check CheckTool(const char* name, const std::filesystem::path& toolkit, const char* without) {
+  const NvidiaTool tool = FindNvidiaTool(name, toolkit);
+  if (!tool.found()) {
+    return {name, false, false, fmt::format("{}: {}", NotFoundMessage(name, tool), without)};
+  }
+  const auto version = NvidiaToolVersion(tool.path);
+  return {
+      name, version.ok(), false,
+      version ? fmt::format("{} at {}", *version, tool.path.string()) : version.error().message};
+}
+
+Check CheckCupti(const std::filesystem::path& toolkit) {
+  const NvidiaTool library = FindNvidiaLibrary("libcupti.so", toolkit);
+  return {"CUPTI (activity trace)", library.found(), false,
+          library.found() ? library.path.string()
+                          : fmt::format("libcupti.so was not found (looked in {}): no timeline of "
+                                        "kernels, copies and gaps",
+                                        fmt::join(library.looked, ", "))};
+}
+
+Check CheckCounters() {
+  using State = CounterPermission::State;
+  const CounterPermission permission = ReadCounterPermission();
+  Check check = {"GPU counters", permission.state == State::kAllowed, false, permission.why};
+  if (permission.state == State::kRefused || permission.state == State::kUnknown) {
+    check.detail +=
+        "; without them a diagnosis rests on the activity trace, the machine code, the compiler's "
+        "log and emulation";
+    check.fixes = CounterFixes();
+  }
+  return check;
+}
+
+void Print(const Check& check) {
+  fmt::print("{:<8} {:<24} {}\n",
+             check.ok       ? "ok"
+             : check.needed ? "MISSING"
+                            : "absent",
+             check.name, check.detail);
+  for (std::size_t i = 0; i < check.fixes.size(); ++i) {
+    fmt::print("{:<8} {:<24} {}. {}\n", "", "", i + 1, check.fixes[i]);
+  }
+}
+
 }  // namespace
 
 int Doctor(const PlainOptions& options) {
   const std::vector<ConfinementReport> measures = CompilerSandbox();
+  const std::filesystem::path toolkit = Toolkit();
   const std::vector<Check> checks = {CheckToolchain(),
                                      CheckCompiles(),
                                      CheckSandbox(measures),
@@ -77,7 +133,13 @@ int Doctor(const PlainOptions& options) {
                                      CheckDevice("cuda", false),
                                      CheckProgram("kernelpro-runner"),
                                      CheckProgram("kernelpro-emulated-gpu"),
-                                     CheckProgram("kernelpro-reference")};
+                                     CheckProgram("kernelpro-reference"),
+                                     CheckTool("ncu", toolkit, "no counters and no samples"),
+                                     CheckCounters(),
+                                     CheckTool("nvdisasm", toolkit, "no machine code with lines"),
+                                     CheckTool("cuobjdump", toolkit, "no listing of programs"),
+                                     CheckCupti(toolkit),
+                                     CheckTool("nsys", toolkit, "its own trace is used instead")};
   bool healthy = true;
   report::Json json = report::Json::array();
   for (const Check& check : checks) {
@@ -87,12 +149,11 @@ int Doctor(const PlainOptions& options) {
                       {"ok", check.ok},
                       {"needed", check.needed},
                       {"detail", check.detail}});
+      if (!check.fixes.empty()) {
+        json.back()["fixes"] = check.fixes;
+      }
     } else {
-      fmt::print("{:<8} {:<24} {}\n",
-                 check.ok       ? "ok"
-                 : check.needed ? "MISSING"
-                                : "absent",
-                 check.name, check.detail);
+      Print(check);
     }
   }
   if (options.json) {
