@@ -53,7 +53,8 @@ TEST(Repetition, WeightDecidesAndNotCount) {
 }
 
 TEST(Repetition, AgreesWithTryingEverything) {
-  std::mt19937 random(20);  // NOLINT(cert-msc51-cpp): the same cases every time
+  std::mt19937 engine(20);  // NOLINT(cert-msc51-cpp): the same cases every time
+  const auto random = [&] { return static_cast<std::uint32_t>(engine()); };
   for (int round = 0; round < 3000; ++round) {
     const std::size_t size = random() % 40;
     const std::uint32_t letters = 1 + random() % 3;

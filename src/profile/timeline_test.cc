@@ -181,7 +181,8 @@ TEST(Timeline, AllocationInTheLoopAndPool) {
     pool.Launch("k");
   }
   const auto bad = AnalyseTimeline(loop.events, kSms);
-  EXPECT_NEAR(At(bad, "allocation.pct"), 100.0 * 50 / 52, 2);
+  // 19 kernels 52 us apart and the last one's length; the window begins 1 us into a call.
+  EXPECT_NEAR(At(bad, "allocation.pct"), 100.0 * (18 * 50 - 1) / (18 * 52 + 20), 1e-9);
   EXPECT_EQ(At(bad, "allocations"), 18);  // between the second kernel and the last
   // Idle for the allocation's sake is not the launches'.
   EXPECT_LT(At(bad, "launch_gap.pct"), 7);
@@ -197,8 +198,8 @@ TEST(Timeline, CompilingInTheLoop) {
     bad.Launch("k");
   }
   const auto metrics = AnalyseTimeline(bad.events, kSms);
-  // The window begins with the second kernel, 1 us after its launch, and ends 2 periods later.
-  EXPECT_NEAR(At(metrics, "compile.pct"), 100.0 * 2 * 78 / (2 * 80 + 20), 0.1);
+  // The window begins with the second kernel, 1 us into the next call, and ends 2 periods later.
+  EXPECT_NEAR(At(metrics, "compile.pct"), 100.0 * (2 * 78 - 1) / (2 * 80 + 20), 1e-9);
 }
 
 TEST(Timeline, SmallGridsInOneStreamAndInEight) {
@@ -346,7 +347,7 @@ Timeline Random(std::mt19937& random) {
 TEST(Timeline, AgreesWithCountingTicks) {
   std::mt19937 random(22);  // NOLINT(cert-msc51-cpp): the same cases every time
   int with_gaps = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < 300; ++round) {
     const Timeline events = Random(random);
     const auto metrics = AnalyseTimeline(events, kSms);
     if (metrics.empty()) {
@@ -422,7 +423,7 @@ TEST(Timeline, AgreesWithCountingTicks) {
       expect(name, share * slow.Ticks(covered));
     }
   }
-  EXPECT_GT(with_gaps, 50);  // the cases are not all trivial
+  EXPECT_GT(with_gaps, 10);  // the cases are not all trivial
 }
 
 TEST(Timeline, OrderOfEventsDoesNotMatter) {
