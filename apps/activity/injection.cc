@@ -40,6 +40,8 @@ struct Tracer {
   std::mutex thread_mutex;
   std::condition_variable wake, ended;
   bool stop = false, thread_runs = false;
+  /// Until the first record CUDA is still starting, and nobody should disturb it.
+  std::atomic<bool> has_records{false};
 };
 
 std::atomic<Tracer*> g_tracer{nullptr};
@@ -58,6 +60,9 @@ void CUPTIAPI BufferRequested(std::uint8_t** buffer, std::size_t* size, std::siz
   *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBufferBytes));
   *size = *buffer == nullptr ? 0 : kBufferBytes;
   *max_records = 0;  // as many as fit
+  if (Tracer* const tracer = g_tracer.load(); tracer != nullptr) {
+    tracer->has_records.store(true);
+  }
 }
 
 void WriteBuffer(Tracer* tracer, CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
@@ -110,6 +115,9 @@ void CUPTIAPI OnCall(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Callback
 void FlushNowAndThen(Tracer* tracer) {
   std::unique_lock lock(tracer->thread_mutex);
   while (!tracer->wake.wait_for(lock, kFlushPeriod, [&] { return tracer->stop; })) {
+    if (!tracer->has_records.load()) {
+      continue;
+    }
     lock.unlock();
     (void)tracer->cupti.flush_all(0);
     lock.lock();
@@ -203,7 +211,8 @@ std::string Start(const Cupti& cupti, std::string* refused) {
   std::string required;
   *refused = Enable(cupti, &required);
   if (!required.empty()) {
-    return "CUPTI does not trace kernels (" + required + "); is another profiler attached?";
+    return "CUPTI does not trace kernels (" + required +
+           "): another profiler is attached, or the driver does not fit this CUPTI";
   }
   CUpti_SubscriberHandle subscriber = nullptr;
   if (cupti.subscribe != nullptr && cupti.enable_callback != nullptr &&

@@ -297,6 +297,13 @@ class Joiner {
       notes.push_back(fmt::format(
           "{} lines of a type that this version does not know were skipped.", records_.unknown));
     }
+    const bool graphs = std::any_of(profile_.timeline.begin(), profile_.timeline.end(),
+                                    [](const TimelineEvent& e) { return e.graph; });
+    if (graphs) {
+      notes.emplace_back(
+          "Kernels inside graphs were recorded one by one, which slows a graph down; record graphs "
+          "as a whole to see how long they take.");
+    }
     if (records_.tracing_ns > 0) {
       notes.push_back(fmt::format("Tracing itself cost the host {:.3f} ms over the whole run.",
                                   records_.tracing_ns * 1e-6));

@@ -182,6 +182,8 @@ TEST(ActivityTrace, SaysWhatIsMissing) {
   EXPECT_THAT(Parsed(some + "{\"t\":\"newer\",\"x\":1}\n" + kEnd).notes,
               Contains(HasSubstr("1 lines of a type")));
   EXPECT_THAT(Parsed(std::string(kHeader) + kEnd).notes, Contains("No kernel was recorded."));
+  EXPECT_THAT(Parsed(some + Kernel(0, 300, 400, 2, 16, 0, 5) + kEnd).notes,
+              Contains(HasSubstr("inside graphs")));
   const Profile two = Parsed(some + Kernel(0, 300, 900, 2, 16, 1) + kEnd);
   EXPECT_EQ(two.timeline.size(), 1U);
   EXPECT_EQ(two.kernels[0].time_us, 0.6);
