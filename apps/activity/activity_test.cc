@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -90,6 +93,18 @@ TEST(Activity, ChildrenDoNotSpoilTheTrace) {
   const auto again = RunWithActivity(Options("again"));
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_THAT(again->profile.notes, Contains(HasSubstr("2 processes of the run")));
+}
+
+TEST(Activity, NeverWritesIntoTheProgramsFiles) {
+  TemporaryFolder folder = std::move(TemporaryFolder::Create("kernelpro-activity-test")).value();
+  ProcessSpec spec;
+  spec.argv = {kFolder + std::string("activity_program"), "daemon"};
+  spec.environment = {"CUDA_INJECTION64_PATH=" + ActivityLibrary().string(),
+                      "KERNELPRO_ACTIVITY_FILE=" + (folder.path() / "trace").string(),
+                      std::string("KERNELPRO_CUPTI=") + kFolder + "libactivity_fake_cupti.so"};
+  const auto result = RunProcess(spec);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->out, "size of its own file: 0\n");
 }
 
 TEST(Activity, LimitIsCounted) {

@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -88,7 +89,19 @@ bool Log::Open(const std::string& path, std::uint64_t limit) {
   if (fd_ < 0 && errno == EEXIST) {
     fd_ = ::open((path + "." + std::to_string(::getpid())).c_str(), kFlags, 0600);
   }
-  return fd_ >= 0;
+  struct stat status{};
+  if (fd_ < 0 || ::fstat(fd_, &status) != 0) {
+    return false;
+  }
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  return true;
+}
+
+bool Log::StillOurs() const {
+  struct stat status{};
+  return fd_ >= 0 && ::fstat(fd_, &status) == 0 && status.st_dev == device_ &&
+         status.st_ino == inode_;
 }
 
 bool Log::Admit() {
@@ -119,6 +132,9 @@ std::uint32_t Log::NameId(std::string_view name) {
 
 void Log::Write() {
   std::size_t done = 0;
+  if (!StillOurs()) {
+    fd_ = -1;
+  }
   while (fd_ >= 0 && done < buffer_.size()) {
     const ssize_t wrote = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
     if (wrote < 0 && errno == EINTR) {

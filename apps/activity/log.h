@@ -51,7 +51,11 @@ class Log {
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
  private:
+  /// False when the traced program closed our descriptor: its number may be its own by now.
+  [[nodiscard]] bool StillOurs() const;
+
   int fd_ = -1;
+  std::uint64_t device_ = 0, inode_ = 0;
   std::uint64_t limit_ = 0, records_ = 0, dropped_ = 0;
   std::string buffer_;
   std::unordered_map<std::string, std::uint32_t> names_;

@@ -28,6 +28,15 @@ int main(int argc, char** argv) {
       std::exit(0);
     }
     ::waitpid(child, nullptr, 0);
+  } else if (end == "daemon") {  // closes every descriptor, and opens files of its own
+    for (int fd = 3; fd < 64; ++fd) {
+      ::close(fd);
+    }
+    if (std::FILE* const own = std::tmpfile(); own != nullptr) {
+      ::usleep(500'000);
+      std::fseek(own, 0, SEEK_END);
+      std::printf("size of its own file: %ld\n", std::ftell(own));
+    }
   } else if (end == "again") {  // a traced program that starts another
     const pid_t child = ::fork();
     if (child == 0) {
