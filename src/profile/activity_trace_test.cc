@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <string>
 
@@ -229,6 +232,33 @@ TEST(ActivityTrace, AnyDamageIsSafe) {
       text.resize(random() % text.size());
     }
     (void)ParseActivityTrace(text, "trace").ok();
+  }
+}
+
+/// Traces that were recorded on a GPU: every *.jsonl of a folder; their figures are printed.
+TEST(ActivityTrace, FieldTraces) {
+  const char* const folder = std::getenv("KERNELPRO_ACTIVITY_TRACES");
+  if (folder == nullptr) {
+    GTEST_SKIP() << "KERNELPRO_ACTIVITY_TRACES names no folder with traces";
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".jsonl") {
+      continue;
+    }
+    const Result<Profile> profile = ReadActivityTrace(entry.path());
+    ASSERT_TRUE(profile.ok()) << profile.error().message;
+    EXPECT_FALSE(profile->timeline.empty());
+    std::printf("%s on %s\n", entry.path().filename().c_str(), profile->device.c_str());
+    for (const KernelProfile& kernel : profile->kernels) {
+      std::printf("  %-40s %6.0f x, %10.1f us\n", kernel.name.c_str(),
+                  kernel.Value("timeline.instances").value_or(0), kernel.time_us);
+    }
+    for (const auto& [name, metric] : profile->system) {
+      std::printf("  %-28s %14.6g %s\n", name.c_str(), metric.value, metric.unit.c_str());
+    }
+    for (const std::string& note : profile->notes) {
+      std::printf("  note: %s\n", note.c_str());
+    }
   }
 }
 

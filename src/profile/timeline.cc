@@ -50,17 +50,44 @@ struct Work {
   std::size_t sequence_length = 0, sequence_repeats = 1;
 };
 
+bool IsCall(const Event& event, std::string_view runtime, std::string_view driver) {
+  return event.kind == Kind::kApi && (event.name == runtime || event.name == driver);
+}
+
+/// From the first cudaProfilerStart to the last cudaProfilerStop after it; everything without them.
+Interval ProfiledRange(std::span<const Event> events) {
+  Interval range{INT64_MAX, INT64_MIN};
+  for (const Event& event : events) {
+    if (IsCall(event, "cudaProfilerStart", "cuProfilerStart")) {
+      range.begin = std::min(range.begin, event.end_ns);
+    } else if (IsCall(event, "cudaProfilerStop", "cuProfilerStop")) {
+      range.end = std::max(range.end, event.start_ns);
+    }
+  }
+  if (range.begin == INT64_MAX) {
+    return {INT64_MIN, INT64_MAX};
+  }
+  return {range.begin, range.end > range.begin ? range.end : INT64_MAX};
+}
+
 /// The order of the launches where it is known, as that of the GPU is left to chance when there
 /// are several streams.
 std::vector<const Event*> WorkInOrder(std::span<const Event> events) {
   std::vector<const Event*> work;
-  bool launches_known = true;
+  const Interval range = ProfiledRange(events);
+  const auto inside = [&](const Event* e) {
+    return e->start_ns >= range.begin && e->start_ns <= range.end;
+  };
   for (const Event& event : events) {
     if (IsWork(event)) {
       work.push_back(&event);
-      launches_known = launches_known && event.correlation != 0;
     }
   }
+  if (std::any_of(work.begin(), work.end(), inside)) {
+    std::erase_if(work, [&](const Event* e) { return !inside(e); });
+  }
+  const bool launches_known =
+      std::all_of(work.begin(), work.end(), [](const Event* e) { return e->correlation != 0; });
   std::stable_sort(work.begin(), work.end(), [&](const Event* a, const Event* b) {
     return std::tuple(launches_known ? a->correlation : 0, a->start_ns) <
            std::tuple(launches_known ? b->correlation : 0, b->start_ns);

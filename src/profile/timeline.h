@@ -14,10 +14,11 @@ namespace kernelpro {
 /// order, of one GPU, with times between -2^61 and 2^61 ns. Pure; O(n log n).
 ///
 /// The window: "work" is every kernel, and every graph that was traced as a whole, in the order of
-/// the launches. When a sequence of work (same names, grids and blocks) repeats at least three
-/// times and holds half of the work's time, the window goes from the second repeat's beginning to
-/// the last one's end: the first pays for warming up. Else from the first work's beginning to the
-/// last end. All shares are of the window, in "%".
+/// the launches; where the program called cudaProfilerStart, only what ran from then to the last
+/// cudaProfilerStop (all of it, should that be nothing). When a sequence of work (same names, grids
+/// and blocks) repeats at least three times and holds half of the work's time, the window goes from
+/// the second repeat's beginning to the last one's end: the first pays for warming up. Else from
+/// the first work's beginning to the last end. All shares are of the window, in "%".
 ///
 ///   window_ns          its length
 ///   kernels, streams   kernels in it (of graphs traced as a whole: none), and their streams
