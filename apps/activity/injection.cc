@@ -67,17 +67,19 @@ void CUPTIAPI BufferRequested(std::uint8_t** buffer, std::size_t* size, std::siz
 
 void WriteBuffer(Tracer* tracer, CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                  std::size_t valid) {
+  // Before our lock is taken: CUPTI may hold one of its own in another thread's callback.
+  std::size_t lost = 0;
+  if (tracer->cupti.dropped_records == nullptr ||
+      tracer->cupti.dropped_records(context, stream, &lost) != CUPTI_SUCCESS) {
+    lost = 0;
+  }
   const std::lock_guard lock(tracer->log_mutex);
+  tracer->cupti_dropped += lost;
   CUpti_Activity* record = nullptr;
   while (tracer->cupti.next_record(buffer, valid, &record) == CUPTI_SUCCESS) {
     if (!WriteRecord(*record, tracer->cupti, &tracer->log)) {
       ++tracer->incomplete;
     }
-  }
-  std::size_t lost = 0;
-  if (tracer->cupti.dropped_records != nullptr &&
-      tracer->cupti.dropped_records(context, stream, &lost) == CUPTI_SUCCESS) {
-    tracer->cupti_dropped += lost;
   }
   if (tracer->log.dropped() > 0 && !std::exchange(tracer->told_limit, true)) {
     tracer->log.Meta(std::move(Line("limit").Number("records", tracer->log.records())));

@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "profile/api_call.h"
 #include "profile/interval_set.h"
-#include "profile/repetition.h"
+#include "profile/timeline_window.h"
 
 namespace kernelpro {
 namespace {
@@ -22,15 +20,13 @@ using Kind = TimelineEvent::Kind;
 using Event = TimelineEvent;
 
 constexpr std::int64_t kShortKernelNs = 10'000;
-constexpr std::size_t kRepeats = 3;
+/// A launch behind so many others that have not begun delays nothing; the driver makes the host
+/// wait in it once its queue (about a thousand) is full.
+constexpr std::ptrdiff_t kDeepQueue = 256;
 
 bool OnGpu(const Event& event) {
   return event.kind == Kind::kKernel || event.kind == Kind::kCopy || event.kind == Kind::kSet ||
          event.kind == Kind::kGraph;
-}
-
-bool IsWork(const Event& event) {
-  return event.kind == Kind::kKernel || event.kind == Kind::kGraph;
 }
 
 /// Copies within one GPU's memory use no link.
@@ -38,109 +34,6 @@ bool IsTransfer(const Event& event) {
   return event.kind == Kind::kCopy && !event.name.starts_with("DtoD") &&
          !event.name.starts_with("DtoA") && !event.name.starts_with("AtoD") &&
          !event.name.starts_with("AtoA");
-}
-
-double Duration(const Event& event) {
-  return event.end_ns > event.start_ns ? static_cast<double>(event.end_ns - event.start_ns) : 0;
-}
-
-struct Work {
-  std::vector<const Event*> in_window;
-  Interval window;
-  std::size_t sequence_length = 0, sequence_repeats = 1;
-};
-
-bool IsCall(const Event& event, std::string_view runtime, std::string_view driver) {
-  return event.kind == Kind::kApi && (event.name == runtime || event.name == driver);
-}
-
-/// From the first cudaProfilerStart to the last cudaProfilerStop after it; everything without them.
-Interval ProfiledRange(std::span<const Event> events) {
-  Interval range{INT64_MAX, INT64_MIN};
-  for (const Event& event : events) {
-    if (IsCall(event, "cudaProfilerStart", "cuProfilerStart")) {
-      range.begin = std::min(range.begin, event.end_ns);
-    } else if (IsCall(event, "cudaProfilerStop", "cuProfilerStop")) {
-      range.end = std::max(range.end, event.start_ns);
-    }
-  }
-  if (range.begin == INT64_MAX) {
-    return {INT64_MIN, INT64_MAX};
-  }
-  return {range.begin, range.end > range.begin ? range.end : INT64_MAX};
-}
-
-/// The order of the launches where it is known, as that of the GPU is left to chance when there
-/// are several streams.
-std::vector<const Event*> WorkInOrder(std::span<const Event> events) {
-  std::vector<const Event*> work;
-  const Interval range = ProfiledRange(events);
-  const auto inside = [&](const Event* e) {
-    return e->start_ns >= range.begin && e->start_ns <= range.end;
-  };
-  for (const Event& event : events) {
-    if (IsWork(event)) {
-      work.push_back(&event);
-    }
-  }
-  if (std::any_of(work.begin(), work.end(), inside)) {
-    std::erase_if(work, [&](const Event* e) { return !inside(e); });
-  }
-  const bool launches_known =
-      std::all_of(work.begin(), work.end(), [](const Event* e) { return e->correlation != 0; });
-  std::stable_sort(work.begin(), work.end(), [&](const Event* a, const Event* b) {
-    return std::tuple(launches_known ? a->correlation : 0, a->start_ns) <
-           std::tuple(launches_known ? b->correlation : 0, b->start_ns);
-  });
-  return work;
-}
-
-std::optional<Repetition> Repeated(const std::vector<const Event*>& work) {
-  const auto key = [](const Event& e) {
-    return std::tuple(e.kind, std::string_view(e.name), e.grid[0], e.grid[1], e.grid[2], e.block[0],
-                      e.block[1], e.block[2]);
-  };
-  std::map<decltype(key(*work.front())), std::uint32_t> numbers;
-  std::vector<std::uint32_t> items;
-  std::vector<double> weights;
-  double total = 0;
-  for (const Event* event : work) {
-    const auto number = static_cast<std::uint32_t>(numbers.size());
-    items.push_back(numbers.try_emplace(key(*event), number).first->second);
-    weights.push_back(Duration(*event));
-    total += weights.back();
-  }
-  const std::optional<Repetition> found = FindRepetition(items, weights, kRepeats);
-  if (!found) {
-    return std::nullopt;
-  }
-  double held = 0;
-  for (std::size_t i = 0; i < found->length * found->repeats; ++i) {
-    held += weights[found->first + i];
-  }
-  return held * 2 >= total ? found : std::nullopt;
-}
-
-Work FindWindow(std::span<const Event> events) {
-  Work work;
-  work.in_window = WorkInOrder(events);
-  if (work.in_window.empty()) {
-    return work;
-  }
-  work.sequence_length = work.in_window.size();
-  if (const std::optional<Repetition> repetition = Repeated(work.in_window)) {
-    work.sequence_length = repetition->length;
-    work.sequence_repeats = repetition->repeats;
-    const auto begin = work.in_window.begin() + static_cast<std::ptrdiff_t>(repetition->first);
-    const auto count = static_cast<std::ptrdiff_t>(repetition->length * repetition->repeats);
-    work.in_window = {begin + static_cast<std::ptrdiff_t>(repetition->length), begin + count};
-  }
-  work.window = {INT64_MAX, INT64_MIN};
-  for (const Event* event : work.in_window) {
-    work.window.begin = std::min(work.window.begin, event->start_ns);
-    work.window.end = std::max({work.window.end, event->start_ns, event->end_ns});
-  }
-  return work;
 }
 
 template <class Which>
@@ -214,13 +107,47 @@ class GapCauses {
   std::unordered_map<std::uint64_t, std::int64_t> launched_;    ///< correlation -> end of its call
 };
 
+/// Host time in launching calls, without those behind a deep queue.
+std::vector<Interval> LaunchCalls(std::span<const Event> events) {
+  std::unordered_map<std::uint64_t, std::int64_t> first_work;  // by correlation
+  for (const Event& event : events) {
+    if (IsWork(event) && event.correlation != 0) {
+      const auto [at, is_new] = first_work.try_emplace(event.correlation, event.start_ns);
+      at->second = std::min(at->second, event.start_ns);
+    }
+  }
+  std::vector<std::int64_t> launched;
+  std::vector<std::int64_t> begun;
+  for (const Event& event : events) {
+    const auto work = first_work.find(event.correlation);
+    if (event.kind == Kind::kLaunch && work != first_work.end()) {
+      launched.push_back(event.start_ns);
+      begun.push_back(work->second);
+    }
+  }
+  std::sort(launched.begin(), launched.end());
+  std::sort(begun.begin(), begun.end());
+  std::vector<Interval> calls;
+  for (const Event& event : events) {
+    if (event.kind != Kind::kLaunch) {
+      continue;
+    }
+    const auto before = std::lower_bound(launched.begin(), launched.end(), event.start_ns);
+    const auto done = std::upper_bound(begun.begin(), begun.end(), event.start_ns);
+    if ((before - launched.begin()) - (done - begun.begin()) < kDeepQueue) {
+      calls.push_back({event.start_ns, event.end_ns});
+    }
+  }
+  return calls;
+}
+
 class Analysis {
  public:
   Analysis(std::span<const Event> events, std::uint32_t sm_count)
-      : events_(events), sm_count_(sm_count), work_(FindWindow(events)) {}
+      : events_(events), sm_count_(sm_count), work_(FindTimelineWindow(events)) {}
 
   std::map<std::string, Metric> Run() && {
-    if (work_.in_window.empty()) {
+    if (work_.work.empty()) {
       return {};
     }
     length_ = static_cast<double>(work_.window.end - work_.window.begin);
@@ -254,12 +181,12 @@ class Analysis {
     double total = 0;
     double underfilled = 0;
     std::size_t brief = 0;
-    for (const Event* event : work_.in_window) {
+    for (const Event* event : work_.work) {
       streams.insert(event->stream);
       if (event->kind != Kind::kKernel) {
         continue;
       }
-      const double ns = Duration(*event);
+      const double ns = DurationNs(*event);
       durations.push_back(ns);
       total += ns;
       brief += ns < kShortKernelNs ? 1 : 0;
@@ -318,7 +245,7 @@ class Analysis {
     }
     Put("syncs", syncs, "");
     Put("allocations", allocations, "");
-    PutShare("launch_api.pct", TotalNs(Of(Kind::kLaunch)));
+    PutShare("launch_api.pct", TotalNs(Intersection(Union(LaunchCalls(events_)), {work_.window})));
     PutShare("allocation.pct", TotalNs(Of(Kind::kAllocation)));
     PutShare("compile.pct", TotalNs(Of(Kind::kCompile)));
   }
@@ -335,7 +262,7 @@ class Analysis {
       copies += 1;
       bytes += static_cast<double>(event.bytes);
       pageable += event.pageable ? static_cast<double>(event.bytes) : 0;
-      time += Duration(event);
+      time += DurationNs(event);
     }
     const IntervalSet copying = Covered(events_, work_.window, IsTransfer);
     const IntervalSet working = Covered(events_, work_.window, IsWork);
@@ -355,7 +282,7 @@ class Analysis {
     std::unordered_set<std::uint64_t> ran;
     double unknown = 0;
     double launched = 0;
-    for (const Event* event : work_.in_window) {
+    for (const Event* event : work_.work) {
       if (event->graph || event->kind == Kind::kGraph) {
         if (event->correlation != 0) {
           ran.insert(event->correlation);
@@ -382,7 +309,7 @@ class Analysis {
 
   std::span<const Event> events_;
   std::uint32_t sm_count_;
-  Work work_;
+  TimelineWindow work_;
   double length_ = 0;
   std::map<std::string, Metric> metrics_;
 };

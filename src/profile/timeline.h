@@ -32,7 +32,9 @@ namespace kernelpro {
 ///   queued_gap.pct     the part of launch_gap.pct in which the next work had been launched before
 ///                      the gap began: the GPU's own time between two kernels
 ///   (the rest of idle) allocation and code loading
-///   launch_api.pct, allocation.pct, compile.pct   host time in such calls, overlaps counted once
+///   launch_api.pct, allocation.pct, compile.pct   host time in such calls, overlaps counted once;
+///                      launches behind 256 others that have not begun are not counted: there the
+///                      host is far ahead, and waits in the call once the driver's queue is full
 ///   copies, copy_bytes, copy_rate   copies over a link (not within the GPU's memory); rate is
 ///   bytes
 ///                      by the sum of their durations

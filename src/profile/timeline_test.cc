@@ -142,6 +142,25 @@ TEST(Timeline, ManySmallKernelsAndOneFused) {
   EXPECT_LT(At(good, "launch_gap.pct"), 5);
 }
 
+TEST(Timeline, WaitingForTheDriversQueueIsNoLaunchCost) {
+  Program ahead(100 * kUs);
+  for (int i = 0; i < 3000; ++i) {
+    const std::size_t queue = 1024;
+    if (i >= static_cast<int>(queue)) {  // the call returns when the kernel 1024 before begins
+      const TimelineEvent& begun = ahead.events[ahead.events.size() - 2 * queue + 1];
+      const std::int64_t call = ahead.host;
+      ahead.host = std::max(ahead.host, begun.start_ns);
+      ahead.Launch("k");
+      ahead.events[ahead.events.size() - 2].start_ns = call;
+    } else {
+      ahead.Launch("k");
+    }
+  }
+  const auto metrics = AnalyseTimeline(ahead.events, kSms);
+  EXPECT_GT(At(metrics, "busy.pct"), 98.5);
+  EXPECT_LT(At(metrics, "launch_api.pct"), 1);  // and not the 65 % that the host spends in them
+}
+
 TEST(Timeline, ExposedAndOverlappedCopies) {
   Timeline exposed;
   Timeline overlapped;
