@@ -77,6 +77,12 @@ TEST(Activity, ProgramsThatSkipTheirExitHandlersKeepTheirTrace) {
   EXPECT_THAT(killed.message, HasSubstr("SIGKILL"));
 }
 
+TEST(Activity, ProfilerStopWritesAtOnce) {
+  const auto run = RunWithActivity(Options("profiler"));
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_EQ(run->profile.kernels.size(), 2U);
+}
+
 TEST(Activity, TimeLimitGivesWhatWasTraced) {
   ActivityRunOptions options = Options("hang");
   options.wall = std::chrono::milliseconds(1500);

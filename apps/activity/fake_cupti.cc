@@ -15,6 +15,8 @@ namespace {
 CUpti_BuffersCallbackRequestFunc g_request = nullptr;
 CUpti_BuffersCallbackCompleteFunc g_complete = nullptr;
 std::atomic<bool> g_delivered{false};
+CUpti_CallbackFunc g_callback = nullptr;
+bool g_wants_stop = false;
 
 unsigned Number(const char* name, unsigned otherwise) {
   const char* const text = std::getenv(name);
@@ -243,5 +245,31 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t, con
 CUptiResult cuptiGetResultString(CUptiResult, const char** text) {
   *text = "CUPTI_ERROR_OF_THE_FAKE";
   return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*) {
+  *subscriber = nullptr;
+  g_callback = callback;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle,
+                                CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  g_wants_stop = g_wants_stop || (enable != 0 && domain == CUPTI_CB_DOMAIN_DRIVER_API &&
+                                  id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop);
+  return CUPTI_SUCCESS;
+}
+
+/// What a program's cudaProfilerStop leads to.
+void fake_profiler_stop() {
+  if (!g_wants_stop) {
+    return;
+  }
+  CUpti_CallbackData data;
+  std::memset(&data, 0, sizeof data);
+  for (const CUpti_ApiCallbackSite site : {CUPTI_API_ENTER, CUPTI_API_EXIT}) {
+    data.callbackSite = site;
+    g_callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop, &data);
+  }
 }
 }
