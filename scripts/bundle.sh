@@ -3,7 +3,7 @@
 # Makes a folder that runs on a bare Ubuntu 24.04 or Debian 12 (glibc of this machine or newer), and
 # a .tar.xz of it: scripts/bundle.sh [OUT_FOLDER]. Takes build/release, or $KP_BUILD.
 #   bin/    the four programs, gpu_test  lib/   the shared libraries that the two trusted ones need
-#   lib/kernelpro/  our CUDA runtime    share/kernelpro/{tasks,exploits}   share/doc/  licences
+#   lib/kernelpro/  our CUDA runtime, the activity trace    share/kernelpro/{tasks,exploits}   share/doc/  licences
 # glibc and the driver's library stay the system's, and so does the C++ library of the runner and the
 # reference: what they load is built there, perhaps by a newer g++.
 set -euo pipefail
@@ -21,7 +21,11 @@ for program in "${programs[@]}"; do
 done
 [[ -x $build/bin/gpu_test ]] && install -m 755 "$build/bin/gpu_test" "$out/bin/"  # for scripts/gpu_check.sh
 cp -P "$build"/lib/kernelpro/libcudart.so* "$out/lib/kernelpro/"
+# Its C++ library is inside it: it is loaded into other people's programs.
+activity=$build/lib/kernelpro/libkernelpro-activity.so
+[[ -f $activity ]] && install -m 755 "$activity" "$out/lib/kernelpro/"
 strip "$out"/bin/* "$out"/lib/kernelpro/libcudart.so.13
+[[ ! -f $activity ]] || strip "$out/lib/kernelpro/libkernelpro-activity.so"
 
 # Name and file of everything that the loader finds, but for glibc and what belongs to the driver.
 needed() {

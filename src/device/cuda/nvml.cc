@@ -64,6 +64,8 @@ struct Nvml::Functions {
   int (*temperature)(void*, int, unsigned*) = nullptr;
   int (*power)(void*, unsigned*) = nullptr;
   int (*throttle)(void*, unsigned long long*) = nullptr;
+  int (*energy)(void*, unsigned long long*) = nullptr;
+  int (*max_clock)(void*, int, unsigned*) = nullptr;
   int (*processes)(void*, unsigned*, ProcessInfo*) = nullptr;
 };
 
@@ -93,7 +95,12 @@ std::unique_ptr<Nvml> Nvml::Open(const std::string& bus_id) {
   find(f.clock, "nvmlDeviceGetClockInfo");
   find(f.temperature, "nvmlDeviceGetTemperature");
   find(f.power, "nvmlDeviceGetPowerUsage");
-  find(f.throttle, "nvmlDeviceGetCurrentClocksThrottleReasons");
+  find(f.throttle, "nvmlDeviceGetCurrentClocksEventReasons");
+  if (f.throttle == nullptr) {  // its name before driver 535
+    find(f.throttle, "nvmlDeviceGetCurrentClocksThrottleReasons");
+  }
+  find(f.energy, "nvmlDeviceGetTotalEnergyConsumption");
+  find(f.max_clock, "nvmlDeviceGetMaxClockInfo");
   find(f.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   if (f.init == nullptr || f.by_bus_id == nullptr || f.init() != 0) {
     nvml->missing_ = "NVML does not start";
@@ -131,8 +138,26 @@ Reading Nvml::Read() const {
   unsigned long long bits = 0;
   if (f.throttle != nullptr && f.throttle(device_, &bits) == 0) {
     reading.throttle = bits;
+    reading.throttle_known = true;
   }
   return reading;
+}
+
+std::optional<std::uint64_t> Nvml::TotalEnergyMj() const {
+  unsigned long long millijoules = 0;
+  if (!missing_.empty() || functions_->energy == nullptr ||
+      functions_->energy(device_, &millijoules) != 0) {
+    return std::nullopt;
+  }
+  return millijoules;
+}
+
+double Nvml::MaxSmMhz() const {
+  unsigned mhz = 0;
+  return missing_.empty() && functions_->max_clock != nullptr &&
+                 functions_->max_clock(device_, kSmClock, &mhz) == 0
+             ? mhz
+             : -1;
 }
 
 std::vector<pid_t> Nvml::ComputeProcesses() const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace kernelpro::cuda {
 /// What the management library says of the GPU at one moment. A negative figure: not told.
 struct Reading {
   double sm_mhz = -1, memory_mhz = -1, temperature_c = -1, power_w = -1;
-  std::uint64_t throttle = 0;  ///< bits of nvmlClocksEventReason*
+  std::uint64_t throttle = 0;   ///< bits of nvmlClocksEventReason*
+  bool throttle_known = false;  ///< false: zero above means nothing
 };
 
 /// Reasons that slow a kernel down by surprise; "idle", application and display clocks are not.
@@ -38,6 +40,11 @@ class Nvml {
   [[nodiscard]] const std::string& driver_version() const { return driver_version_; }
 
   [[nodiscard]] Reading Read() const;
+  /// What the whole board used since the driver was loaded, in mJ. Moves in steps (about 100 ms on
+  /// data-centre cards), and asking takes up to some ms. Nothing: not supported here.
+  [[nodiscard]] std::optional<std::uint64_t> TotalEnergyMj() const;
+  /// The highest SM clock that the GPU can have; negative: not told.
+  [[nodiscard]] double MaxSmMhz() const;
   /// Processes with a compute context on the GPU, as the library numbers them.
   [[nodiscard]] std::vector<pid_t> ComputeProcesses() const;
 
