@@ -151,9 +151,11 @@ void FromFile(benchmark::State& state, std::string (*make)()) {
       benchmark::Counter(static_cast<double>(metrics), benchmark::Counter::kAvgIterations);
 }
 
-BENCHMARK_CAPTURE(FromFile, long_form, LongForm)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(FromFile, details_form, DetailsForm)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(FromFile, wide_form, WideForm)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FromFile, long_form, LongForm)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(FromFile, details_form, DetailsForm)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(FromFile, wide_form, WideForm)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 

@@ -15,14 +15,9 @@
 #include "kernelpro/profile.h"
 
 namespace kernelpro {
-namespace {
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// The shape of a number text: where its separators are.
-struct Shape {
+struct NumberShape {
   bool is_number = false;
   std::size_t commas = 0, points = 0;
   bool comma_last = false;     ///< the last separator is a comma
@@ -31,14 +26,20 @@ struct Shape {
   bool groups_fit = true;
 };
 
+namespace {
+
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 /// One run of digits has ended; the first may be short, the last is judged by `last_group`.
-void EndGroup(Shape& shape, std::size_t digits, bool first) {
+void EndGroup(NumberShape& shape, std::size_t digits, bool first) {
   const bool fits = first ? digits >= 1 && digits <= 3 : digits == 2 || digits == 3;
   shape.groups_fit = shape.groups_fit && fits;
 }
 
-Shape ShapeOf(std::string_view text) {
-  Shape shape;
+NumberShape ShapeOf(std::string_view text) {
+  NumberShape shape;
   if (text.starts_with('-') || text.starts_with('+')) {
     text.remove_prefix(1);
   }
@@ -69,41 +70,85 @@ constexpr std::size_t kExactDigits = 15;
 constexpr std::array<double, kExactDigits + 1> kPowersOfTen = {
     1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
-std::optional<double> ParseWithout(std::string_view text, char grouping, char decimal) {
-  std::array<char, 64> plain{};  // no counter has more digits
-  std::size_t size = 0;
+/// Digits with at most one decimal separator, grouping aside, that are exact; nothing for others.
+std::optional<double> ParseExact(std::string_view text, char grouping, char decimal) {
   std::uint64_t digits = 0;
   std::size_t digit_count = 0, decimals = 0, points = 0;
   for (const char c : text) {
-    if (c == grouping) {
-      continue;
-    }
-    if (size == plain.size()) {
-      return std::nullopt;
-    }
-    plain[size++] = c == decimal ? '.' : c;
-    if (c == decimal) {
-      ++points;
-    } else if (IsDigit(c) && digit_count < kExactDigits) {
+    if (IsDigit(c)) {
       digits = digits * 10 + static_cast<std::uint64_t>(c - '0');
       ++digit_count;
       decimals += points;
+    } else if (c == decimal) {
+      ++points;
+    } else if (c != grouping) {
+      return std::nullopt;
     }
   }
-  if (points <= 1 && digit_count > 0 && digit_count + points == size) {
-    return static_cast<double>(digits) / kPowersOfTen[decimals];
+  if (points > 1 || digit_count == 0 || digit_count > kExactDigits) {
+    return std::nullopt;
+  }
+  return static_cast<double>(digits) / kPowersOfTen[decimals];
+}
+
+std::optional<double> ParseWithout(std::string_view text, char grouping, char decimal) {
+  constexpr std::size_t kLongest = 64;  // no counter has more digits
+  if (text.size() > kLongest) {
+    return std::nullopt;
+  }
+  if (const std::optional<double> exact = ParseExact(text, grouping, decimal)) {
+    return exact;
+  }
+  std::string plain;
+  for (const char c : text) {
+    if (c != grouping) {
+      plain.push_back(c == decimal ? '.' : c);
+    }
   }
   double value = 0;
-  if (!ParseDouble({plain.data(), size}, &value)) {
+  if (!ParseDouble(plain, &value)) {
     return std::nullopt;
   }
   return value;
 }
 
+/// ParseMetricNumber() of a text whose shape is known.
+std::optional<double> ParseShaped(std::string_view text, const NumberShape& shape,
+                                  NumberStyle::Kind kind) {
+  const bool inverted = kind == NumberStyle::Kind::kInverted;
+  if (!shape.is_number) {  // exponents, and text
+    double value = 0;
+    if (!text.empty() && (IsDigit(text.front()) || text.front() == '-') &&
+        ParseDouble(text, &value) && std::isfinite(value)) {
+      return value;
+    }
+    return std::nullopt;
+  }
+  const std::size_t groupings = inverted ? shape.points : shape.commas;
+  const bool decimal_last = shape.comma_last == inverted && shape.points + shape.commas > groupings;
+  if (groupings > 0 && !(shape.groups_fit && (decimal_last || shape.last_group == 3))) {
+    return std::nullopt;
+  }
+  return ParseWithout(text, inverted ? '.' : ',', inverted ? ',' : '.');
+}
+
 }  // namespace
 
 void NumberStyle::Observe(std::string_view value, std::string_view unit) {
-  const Shape shape = ShapeOf(Trim(value));
+  Learn(ShapeOf(Trim(value)), unit);
+}
+
+std::optional<double> NumberStyle::Read(std::string_view value, std::string_view unit, Kind kind) {
+  if (value.size() <= kExactDigits && !value.empty() && std::ranges::all_of(value, IsDigit)) {
+    return ParseExact(value, ',', '.');
+  }
+  value = Trim(value);
+  const NumberShape shape = ShapeOf(value);
+  Learn(shape, unit);
+  return ParseShaped(value, shape, kind);
+}
+
+void NumberStyle::Learn(const NumberShape& shape, std::string_view unit) {
   if (!shape.is_number || shape.commas + shape.points == 0) {
     return;
   }
@@ -138,33 +183,9 @@ NumberStyle::Kind NumberStyle::kind() const {
   return unclear_ && !point_ ? Kind::kAmbiguous : Kind::kPoint;
 }
 
-std::optional<double> NumberStyle::Read(std::string_view value, std::string_view unit, Kind kind) {
-  if (value.size() <= kExactDigits && std::ranges::all_of(value, IsDigit)) {
-    return value.empty() ? std::nullopt : ParseWithout(value, ',', '.');
-  }
-  Observe(value, unit);
-  return ParseMetricNumber(value, kind);
-}
-
 std::optional<double> ParseMetricNumber(std::string_view text, NumberStyle::Kind kind) {
   text = Trim(text);
-  const bool inverted = kind == NumberStyle::Kind::kInverted;
-  const char grouping = inverted ? '.' : ',';
-  const Shape shape = ShapeOf(text);
-  if (!shape.is_number) {  // exponents, and text
-    double value = 0;
-    if (!text.empty() && (IsDigit(text.front()) || text.front() == '-') &&
-        ParseDouble(text, &value) && std::isfinite(value)) {
-      return value;
-    }
-    return std::nullopt;
-  }
-  const std::size_t groupings = inverted ? shape.points : shape.commas;
-  const bool decimal_last = shape.comma_last == inverted && shape.points + shape.commas > groupings;
-  if (groupings > 0 && !(shape.groups_fit && (decimal_last || shape.last_group == 3))) {
-    return std::nullopt;
-  }
-  return ParseWithout(text, grouping, inverted ? ',' : '.');
+  return ParseShaped(text, ShapeOf(text), kind);
 }
 
 bool IsMissingValue(std::string_view text) {

@@ -10,6 +10,8 @@
 
 namespace kernelpro {
 
+struct NumberShape;
+
 /// How numbers are written in a file, learnt from all of them: Nsight Compute prints with the
 /// separators of the user's locale.
 class NumberStyle {
@@ -29,6 +31,8 @@ class NumberStyle {
   [[nodiscard]] Kind kind() const;
 
  private:
+  void Learn(const NumberShape& shape, std::string_view unit);
+
   bool point_ = false, inverted_ = false, unclear_ = false;
 };
 
