@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "sass/dominators.h"
 #include "sass/opcode.h"
@@ -177,6 +178,8 @@ class Builder {
     for (auto loop = flow_.loops.rbegin(); loop != flow_.loops.rend(); ++loop) {
       loop->depth = loop->parent == kNone ? 1 : flow_.loops[loop->parent].depth + 1;
       loop->poll = IsPoll(*loop);
+      loop->by_lane = !loop->poll && IsByLane(*loop);
+      loop->reduction = IsReduction(*loop);
     }
   }
 
@@ -224,44 +227,84 @@ class Builder {
     return block;
   }
 
+  template <class Visit>
+  void EachOwn(const Loop& loop, const Visit& visit) const {
+    for (const std::uint32_t block : loop.own) {
+      for (std::uint32_t i = flow_.blocks[block].first; i < flow_.blocks[block].end; ++i) {
+        visit(i, Opcode(list_[i].opcode));
+      }
+    }
+  }
+
   [[nodiscard]] bool IsPoll(const Loop& loop) const {
     if (loop.instructions > kLongestPoll || !loop.inner.empty()) {
       return false;
     }
-    std::set<Slot> written;
-    for (const std::uint32_t block : loop.own) {
-      for (std::uint32_t i = flow_.blocks[block].first; i < flow_.blocks[block].end; ++i) {
-        written.insert(flow_.access[i].writes.begin(), flow_.access[i].writes.end());
+    // Registers that change from one round to the next; a move of what does not change is no
+    // change.
+    std::set<Slot> changed;
+    EachOwn(loop, [&](std::uint32_t i, const Opcode& op) {
+      const Access& access = flow_.access[i];
+      const bool move =
+          FiguresOf(op, list_[i].operands) == Bit(Figure::kMoves) &&
+          std::ranges::none_of(access.reads, [&](Slot slot) { return changed.contains(slot); });
+      if (!move) {
+        changed.insert(access.writes.begin(), access.writes.end());
       }
-    }
-    bool waits = false;
-    for (const std::uint32_t block : loop.own) {
-      for (std::uint32_t i = flow_.blocks[block].first; i < flow_.blocks[block].end; ++i) {
-        const Opcode op(list_[i].opcode);
-        if (IsArithmetic(op)) {
-          return false;
-        }
-        const bool loads = op.Is("LDG", "LD", "LDS", "ATOMG", "ATOM", "ATOMS");
-        if (loads && std::ranges::any_of(flow_.access[i].address,
-                                         [&](Slot slot) { return written.contains(slot); })) {
-          return false;  // It follows pointers or walks an array.
-        }
-        waits = waits || loads || op.Is("NANOSLEEP") ||
-                (op.Is("SYNCS") && op.Modifier(0) == "PHASECHK");
-      }
-    }
-    return waits;
+    });
+    bool waits = false, works = false;
+    EachOwn(loop, [&](std::uint32_t i, const Opcode& op) {
+      const bool loads = op.Is("LDG", "LD", "LDS", "ATOMG", "ATOM", "ATOMS");
+      // With an address of its own each time it follows pointers or walks an array.
+      works = works || IsArithmetic(op, list_[i].operands) ||
+              (loads && std::ranges::any_of(flow_.access[i].address,
+                                            [&](Slot slot) { return changed.contains(slot); }));
+      waits = waits || loads || op.Is("NANOSLEEP", "USETMAXREG") ||
+              (op.Is("SYNCS") && op.Modifier(0) == "PHASECHK");
+    });
+    return waits && !works;
   }
 
-  static bool IsArithmetic(const Opcode& op) {
+  [[nodiscard]] bool IsByLane(const Loop& loop) const {
+    if (!loop.inner.empty()) {
+      return false;
+    }
+    bool elects = false, repeats = false;
+    EachOwn(loop, [&](std::uint32_t, const Opcode& op) {
+      elects = elects || op.Is("ELECT");
+      repeats = repeats || (op.Is("BRA") && op.Has("U") && op.Has("ANY"));
+    });
+    return elects && repeats;
+  }
+
+  [[nodiscard]] bool IsReduction(const Loop& loop) const {
+    constexpr std::uint32_t kLongest = 20;
+    if (!loop.inner.empty() || loop.instructions > kLongest) {
+      return false;
+    }
+    int loads = 0, stores = 0, products = 0, rest = 0;
+    EachOwn(loop, [&](std::uint32_t i, const Opcode& op) {
+      loads += op.Is("LDG") && op.Has("CONSTANT") ? 1 : 0;
+      stores += op.Is("STL") ? 1 : 0;
+      products += op.Is("IMAD") && op.Has("WIDE") && op.Has("U32") ? 1 : 0;
+      const FigureSet figures = FiguresOf(op, list_[i].operands);
+      constexpr FigureSet kFloat =
+          Bit(Figure::kFfma) | Bit(Figure::kFadd) | Bit(Figure::kFmul) | Bit(Figure::kStg);
+      rest += (figures & kFloat) != 0 ? 1 : 0;
+    });
+    return loads == 1 && stores == 1 && products == 1 && rest == 0;
+  }
+
+  static bool IsArithmetic(const Opcode& op, std::string_view operands) {
     constexpr FigureSet kWork = Bit(Figure::kFfma) | Bit(Figure::kFadd) | Bit(Figure::kFmul) |
                                 Bit(Figure::kFp64) | Bit(Figure::kFp16) | Bit(Figure::kMufu) |
                                 Bit(Figure::kConversion) | Bit(Figure::kStg) | Bit(Figure::kSts) |
                                 Bit(Figure::kRed) | Bit(Figure::kTma) | Bit(Figure::kBar);
-    if (IsInteger(op)) {
+    const FigureSet figures = FiguresOf(op, operands);
+    if (figures == Bit(Figure::kInteger)) {
       return !op.Is("ISETP", "LOP3", "PLOP3", "SEL", "PRMT");  // What a test is made of.
     }
-    return IsMma(op) || (FiguresOf(op, "") & kWork) != 0;
+    return IsMma(op) || (figures & kWork) != 0;
   }
 
   /// Which header last saw a vertex: a set that empties itself.

@@ -31,9 +31,19 @@ struct Loop {
   std::uint32_t instructions = 0;    ///< inner loops included
   std::vector<std::uint32_t> own;    ///< blocks that are in no inner loop, ascending
   std::vector<std::uint32_t> inner;  ///< loops directly inside
-  /// A rolled wait: at most six instructions that load, test or sleep, no arithmetic, and an
-  /// address that the loop does not change.
+  /// A rolled wait: at most six instructions that load, test, sleep or ask for registers, no
+  /// arithmetic, and an address that the loop does not change.
   bool poll = false;
+  /// Not written by anybody: gives an instruction with uniform operands (UTMALDG, UTCHMMA) to one
+  /// lane after the other (ELECT ... BRA.U.ANY); runs once where one lane is active.
+  bool by_lane = false;
+
+  /// Nor is this: the loop over six words of 2/pi by which sinf, cosf and tanf reduce an argument
+  /// above 105615. Hardly ever runs.
+  bool reduction = false;
+
+  /// Whether it counts as a loop of the program.
+  [[nodiscard]] bool IsReal() const { return !poll && !by_lane && !reduction; }
 };
 
 /// Blocks, dominators and loops of one function; near linear in its size.

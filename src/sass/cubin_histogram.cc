@@ -21,44 +21,45 @@ struct Entry {
 /// Checked by compiling kernels that hold a known number of one instruction for sm_80, sm_90a and
 /// sm_100a (CUDA 13.0), and against listings that print the encoding.
 constexpr std::array kEntries = std::to_array<Entry>({
-    {0x002, "MOV"},          {0x003, "P2R"},       {0x004, "R2P"},        {0x005, "CS2R"},
-    {0x006, "VOTE"},         {0x007, "SEL"},       {0x008, "FSEL"},       {0x009, "FMNMX"},
-    {0x00a, "FSET"},         {0x00b, "FSETP"},     {0x00c, "ISETP"},      {0x010, "IADD3"},
-    {0x011, "LEA"},          {0x012, "LOP3"},      {0x013, "IABS"},       {0x016, "PRMT"},
-    {0x017, "IMNMX"},        {0x019, "SHF"},       {0x01a, "SGXT"},       {0x01b, "BMSK"},
-    {0x01c, "PLOP3"},        {0x020, "FMUL"},      {0x021, "FADD"},       {0x023, "FFMA"},
-    {0x024, "IMAD"},         {0x025, "IMAD.WIDE"}, {0x026, "IDP"},        {0x027, "IMAD.HI"},
-    {0x028, "DMUL"},         {0x029, "DADD"},      {0x02a, "DSETP"},      {0x02b, "DFMA"},
-    {0x02d, "PREEXIT"},      {0x02e, "ACQBULK"},   {0x02f, "ELECT"},      {0x030, "HADD2"},
-    {0x031, "HFMA2"},        {0x032, "HMUL2"},     {0x033, "HSET2"},      {0x034, "HSETP2"},
-    {0x035, "HFMA2.MMA"},    {0x036, "VIADD"},     {0x037, "IMMA"},       {0x03a, "MOVM"},
-    {0x03b, "LDSM"},         {0x03c, "HMMA"},      {0x03d, "BMMA"},       {0x03e, "F2FP"},
-    {0x03f, "DMMA"},         {0x040, "HMNMX2"},    {0x044, "STSM"},       {0x045, "I2FP"},
-    {0x046, "VIADDMNMX"},    {0x048, "VIMNMX"},    {0x049, "FFMA2"},      {0x04a, "FMUL2"},
-    {0x04b, "FADD2"},        {0x082, "UMOV"},      {0x086, "VOTEU"},      {0x08c, "UISETP"},
-    {0x090, "UIADD3"},       {0x091, "ULEA"},      {0x092, "ULOP3"},      {0x099, "USHF"},
-    {0x09c, "UPLOP3"},       {0x0a4, "UIMAD"},     {0x0a5, "UIMAD.WIDE"}, {0x0b9, "ULDC"},
-    {0x0bd, "UFLO"},         {0x0bf, "UPOPC"},     {0x100, "FLO"},        {0x101, "BREV"},
-    {0x104, "F2F"},          {0x105, "F2I"},       {0x106, "I2F"},        {0x107, "FRND"},
-    {0x108, "MUFU"},         {0x109, "POPC"},      {0x110, "F2F"},        {0x111, "F2I"},
-    {0x112, "I2F"},          {0x113, "FRND"},      {0x118, "NOP"},        {0x119, "S2R"},
-    {0x11a, "DEPBAR"},       {0x11c, "B2R"},       {0x11d, "BAR"},        {0x141, "BSYNC"},
-    {0x142, "BREAK"},        {0x143, "CALL"},      {0x144, "CALL"},       {0x145, "BSSY"},
-    {0x146, "YIELD"},        {0x147, "BRA"},       {0x148, "WARPSYNC"},   {0x149, "BRX"},
-    {0x14a, "JMP"},          {0x14d, "EXIT"},      {0x150, "RET"},        {0x15d, "NANOSLEEP"},
-    {0x160, "TEX"},          {0x180, "LD"},        {0x181, "LDG"},        {0x182, "LDC"},
-    {0x183, "LDL"},          {0x184, "LDS"},       {0x185, "ST"},         {0x186, "STG"},
-    {0x187, "STL"},          {0x188, "STS"},       {0x189, "SHFL"},       {0x18a, "ATOM"},
-    {0x18b, "ATOM.CAS"},     {0x18c, "ATOMS"},     {0x18d, "ATOMS.CAS"},  {0x18e, "RED"},
-    {0x18f, "CCTL"},         {0x192, "MEMBAR"},    {0x1a1, "MATCH"},      {0x1a3, "ATOMG"},
-    {0x1a6, "RED"},          {0x1a7, "SYNCS"},     {0x1a8, "ATOMG"},      {0x1a9, "ATOMG.CAS"},
-    {0x1ab, "ERRBAR"},       {0x1ac, "LDCU"},      {0x1ae, "LDGSTS"},     {0x1af, "LDGDEPBAR"},
-    {0x1b2, "SYNCS"},        {0x1b4, "UTMALDG"},   {0x1b5, "UTMASTG"},    {0x1b6, "UTMAREDG"},
-    {0x1b7, "UTMACMDFLUSH"}, {0x1b8, "UTMAPF"},    {0x1ba, "UBLKCP"},     {0x1bb, "UBLKRED"},
-    {0x1c2, "R2UR"},         {0x1c3, "S2UR"},      {0x1c4, "REDUX"},      {0x1c5, "WARPGROUP"},
-    {0x1c6, "FENCE"},        {0x1c7, "UCGABAR_"},  {0x1c8, "USETMAXREG"}, {0x1e9, "UTCBAR"},
-    {0x1ea, "UTCMMA"},       {0x1ee, "LDTM"},      {0x1f0, "HGMMA"},      {0x1f1, "IGMMA"},
-    {0x1f3, "QGMMA"},
+    {0x002, "MOV"},           {0x003, "P2R"},          {0x004, "R2P"},      {0x005, "CS2R"},
+    {0x006, "VOTE"},          {0x007, "SEL"},          {0x008, "FSEL"},     {0x009, "FMNMX"},
+    {0x00a, "FSET"},          {0x00b, "FSETP"},        {0x00c, "ISETP"},    {0x010, "IADD3"},
+    {0x011, "LEA"},           {0x012, "LOP3"},         {0x013, "IABS"},     {0x016, "PRMT"},
+    {0x017, "IMNMX"},         {0x019, "SHF"},          {0x01a, "SGXT"},     {0x01b, "BMSK"},
+    {0x01c, "PLOP3"},         {0x020, "FMUL"},         {0x021, "FADD"},     {0x023, "FFMA"},
+    {0x024, "IMAD"},          {0x025, "IMAD.WIDE"},    {0x026, "IDP"},      {0x027, "IMAD.HI"},
+    {0x028, "DMUL"},          {0x029, "DADD"},         {0x02a, "DSETP"},    {0x02b, "DFMA"},
+    {0x02d, "PREEXIT"},       {0x02e, "ACQBULK"},      {0x02f, "ELECT"},    {0x030, "HADD2"},
+    {0x031, "HFMA2"},         {0x032, "HMUL2"},        {0x033, "HSET2"},    {0x034, "HSETP2"},
+    {0x035, "HFMA2.MMA"},     {0x036, "VIADD"},        {0x037, "IMMA"},     {0x03a, "MOVM"},
+    {0x03b, "LDSM"},          {0x03c, "HMMA"},         {0x03d, "BMMA"},     {0x03e, "F2FP"},
+    {0x03f, "DMMA"},          {0x040, "HMNMX2"},       {0x044, "STSM"},     {0x045, "I2FP"},
+    {0x046, "VIADDMNMX"},     {0x048, "VIMNMX"},       {0x049, "FFMA2"},    {0x04a, "FMUL2"},
+    {0x04b, "FADD2"},         {0x082, "UMOV"},         {0x086, "VOTEU"},    {0x087, "USEL"},
+    {0x08c, "UISETP"},        {0x090, "UIADD3"},       {0x091, "ULEA"},     {0x092, "ULOP3"},
+    {0x099, "USHF"},          {0x09c, "UPLOP3"},       {0x0a4, "UIMAD"},    {0x0a5, "UIMAD.WIDE"},
+    {0x0b9, "ULDC"},          {0x0bd, "UFLO"},         {0x0bf, "UPOPC"},    {0x0ca, "R2UR"},
+    {0x100, "FLO"},           {0x101, "BREV"},         {0x102, "FCHK"},     {0x104, "F2F"},
+    {0x105, "F2I"},           {0x106, "I2F"},          {0x107, "FRND"},     {0x108, "MUFU"},
+    {0x109, "POPC"},          {0x110, "F2F"},          {0x111, "F2I"},      {0x112, "I2F"},
+    {0x113, "FRND"},          {0x118, "NOP"},          {0x119, "S2R"},      {0x11a, "DEPBAR"},
+    {0x11b, "ENDCOLLECTIVE"}, {0x11c, "B2R"},          {0x11d, "BAR"},      {0x141, "BSYNC"},
+    {0x142, "BREAK"},         {0x143, "CALL"},         {0x144, "CALL"},     {0x145, "BSSY"},
+    {0x146, "YIELD"},         {0x147, "BRA"},          {0x148, "WARPSYNC"}, {0x149, "BRX"},
+    {0x14a, "JMP"},           {0x14d, "EXIT"},         {0x150, "RET"},      {0x15c, "BPT"},
+    {0x15d, "NANOSLEEP"},     {0x160, "TEX"},          {0x180, "LD"},       {0x181, "LDG"},
+    {0x182, "LDC"},           {0x183, "LDL"},          {0x184, "LDS"},      {0x185, "ST"},
+    {0x186, "STG"},           {0x187, "STL"},          {0x188, "STS"},      {0x189, "SHFL"},
+    {0x18a, "ATOM"},          {0x18b, "ATOM.CAS"},     {0x18c, "ATOMS"},    {0x18d, "ATOMS.CAS"},
+    {0x18e, "RED"},           {0x18f, "CCTL"},         {0x192, "MEMBAR"},   {0x1a1, "MATCH"},
+    {0x1a3, "ATOMG"},         {0x1a6, "RED"},          {0x1a7, "SYNCS"},    {0x1a8, "ATOMG"},
+    {0x1a9, "ATOMG.CAS"},     {0x1ab, "ERRBAR"},       {0x1ac, "LDCU"},     {0x1ae, "LDGSTS"},
+    {0x1af, "LDGDEPBAR"},     {0x1b2, "SYNCS"},        {0x1b4, "UTMALDG"},  {0x1b5, "UTMASTG"},
+    {0x1b6, "UTMAREDG"},      {0x1b7, "UTMACMDFLUSH"}, {0x1b8, "UTMAPF"},   {0x1ba, "UBLKCP"},
+    {0x1bb, "UBLKRED"},       {0x1c2, "R2UR"},         {0x1c3, "S2UR"},     {0x1c4, "REDUX"},
+    {0x1c5, "WARPGROUP"},     {0x1c6, "FENCE"},        {0x1c7, "UCGABAR_"}, {0x1c8, "USETMAXREG"},
+    {0x1e9, "UTCBAR"},        {0x1ea, "UTCMMA"},       {0x1ee, "LDTM"},     {0x1f0, "HGMMA"},
+    {0x1f1, "IGMMA"},         {0x1f3, "QGMMA"},
 });
 static_assert(std::ranges::is_sorted(kEntries, {}, &Entry::number));
 
@@ -81,6 +82,11 @@ bool OnlyMoves(std::uint64_t low, std::uint64_t high) {
 /// What stands behind the last instruction of every function, before and since sm_90.
 bool IsBranchToItself(std::uint64_t low) {
   return low == 0xfffffff000007947U || low == 0xfffffffc00fc7947U;
+}
+
+/// IMAD.X
+bool AddsCarry(std::uint64_t high) {
+  return ((high >> 10U) & 1U) != 0;
 }
 
 /// The function field of MUFU: 6 and 7 are RCP64H and RSQ64H.
@@ -125,7 +131,7 @@ std::string_view DecodeOpcode(std::uint64_t low, std::uint64_t high, int arch) {
   if (found == kEntries.end() || found->number != number) {
     return {};
   }
-  if (number == 0x024 && OnlyMoves(low, high)) {
+  if (number == 0x024 && OnlyMoves(low, high) && !AddsCarry(high)) {
     return "IMAD.MOV";
   }
   if (number == 0x030 && Byte(low, 24) == kZeroRegister) {
@@ -133,6 +139,12 @@ std::string_view DecodeOpcode(std::uint64_t low, std::uint64_t high, int arch) {
   }
   if (number == 0x036 && arch > 0 && arch < 80) {
     return "HMMA";  // HMMA.884 of Volta has the number that VIADD has today.
+  }
+  if ((low & 0xfffU) == 0x5abU) {
+    return "CGAERRBAR";
+  }
+  if (number == 0x18e || number == 0x1a6) {
+    return arch >= 90 ? "REDG" : "RED";
   }
   if (number == 0x108 && IsDoubleMufu(high)) {
     return "MUFU.64H";

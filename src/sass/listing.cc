@@ -171,9 +171,9 @@ class TextReader {
   }
 
   /// The first mark after an instruction is the innermost place; those that follow it say where
-  /// that was inlined.
+  /// that was inlined. The innermost one that its user wrote is of use.
   void SourceLine(std::string_view line) {
-    if (fresh_mark_) {
+    if (fresh_mark_ && !in_toolkit_) {
       return;
     }
     const std::size_t open = line.find('"');
@@ -187,6 +187,10 @@ class TextReader {
     long long value = 0;
     if (!open_function_ || !ParseInteger(number, &value) || value < 0 ||
         value > std::numeric_limits<std::uint32_t>::max()) {
+      return;
+    }
+    in_toolkit_ = IsToolkitHeader(line.substr(open + 1, close - open - 1));
+    if (fresh_mark_ && in_toolkit_) {
       return;
     }
     fresh_mark_ = true;
@@ -322,6 +326,7 @@ class TextReader {
   std::string arch_, old_arch_;
   bool old_code_ = false;
   bool open_function_ = false, open_binary_ = false, saw_header_ = false, fresh_mark_ = false;
+  bool in_toolkit_ = false;
   std::uint32_t source_file_ = 0, source_line_ = 0;
   std::unordered_map<std::string, std::uint32_t> file_index_;
   std::unordered_map<std::string, std::uint64_t> labels_;

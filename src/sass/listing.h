@@ -50,7 +50,8 @@ struct Listing {
 };
 
 /// Reads what `cuobjdump -sass`, `nvdisasm` (any of -c -g -gi -hex) or `nvdisasm -json` printed;
-/// the form is found from the text. An instruction's line is the innermost one that -gi names. Any
+/// the form is found from the text. An instruction's line is the innermost one that -gi names
+/// outside CUDA's own headers, if there is one. Any
 /// byte sequence is safe; time and memory grow linearly with the text. Errors, each with
 /// "label:line": kParse when the text is none of these (and what it looks like: assembler input,
 /// PTX, a ptxas log, a compute-sanitizer log...), is cut, or holds code older than sm_70; kNotFound

@@ -77,6 +77,12 @@ std::optional<std::uint64_t> NumericTarget(std::string_view operands) {
   return last.starts_with("0x") ? ParseHex(last) : std::nullopt;
 }
 
+bool IsToolkitHeader(std::string_view path) {
+  const std::size_t include = path.find("/include/");
+  return include != path.npos && (path.substr(0, include).find("/targets/") != path.npos ||
+                                  path.substr(0, include).find("cuda") != path.npos);
+}
+
 std::string_view LooksLike(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kStarts = {{
       {"\xff\xfe", "text in UTF-16; convert it to UTF-8"},

@@ -26,6 +26,9 @@ inline constexpr std::size_t kMostFunctions = 200'000;
 /// The part of a target operand after which an absolute address stands: "P0, 0x4f0" -> 0x4f0.
 [[nodiscard]] std::optional<std::uint64_t> NumericTarget(std::string_view operands);
 
+/// A header that comes with CUDA: nothing that its user could change.
+[[nodiscard]] bool IsToolkitHeader(std::string_view path);
+
 /// nvdisasm -json.
 [[nodiscard]] Result<Listing> ParseJsonListing(std::string_view text, std::string_view label);
 

@@ -146,6 +146,23 @@ constexpr std::string_view kJson = R"([
       {"opcode": "EXIT", "other-attributes": {"control-flow": "True"}}]},
    {"function-name": "none", "start": 0, "length": 0, "sass-instructions": []}]])";
 
+TEST(Listing, InlinedFromCudasOwnHeaders) {
+  const auto listing = ParseListing(R"SASS(.text.k:
+	//## File "/usr/local/cuda/include/cuda_bf16.hpp", line 900 inlined at "/src/a.cu", line 9
+	//## File "/src/a.cu", line 9 inlined at "/src/a.cu", line 20
+	//## File "/src/a.cu", line 20
+        /*0000*/                   FADD R1, R1, R2 ;
+	//## File "/usr/local/cuda/include/cuda_bf16.hpp", line 901
+        /*0010*/                   EXIT ;
+)SASS",
+                                    "x");
+  ASSERT_TRUE(listing.ok()) << listing.error().message;
+  const Function& f = listing->functions[0];
+  EXPECT_EQ(f.FileOf(f.instructions[0]), "/src/a.cu");
+  EXPECT_EQ(f.instructions[0].line, 9U);
+  EXPECT_EQ(f.instructions[1].line, 901U);  // There is no other.
+}
+
 TEST(Listing, Json) {
   const auto listing = ParseListing(kJson, "a.json");
   ASSERT_TRUE(listing.ok()) << listing.error().message;

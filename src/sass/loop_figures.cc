@@ -18,6 +18,11 @@ bool Touches(const std::vector<Slot>& slots, const SlotSet& set) {
   return std::ranges::any_of(slots, [&](Slot slot) { return set[slot]; });
 }
 
+/// What stands three times behind cp.async.wait_group on sm_80 and sm_90: LDS RZ, [RZ].
+bool IsDummy(const Instruction& instruction) {
+  return instruction.operands.starts_with("RZ,");
+}
+
 bool IsGlobalLoad(const Opcode& op) {
   return op.Is("LDG", "LD");
 }
@@ -56,7 +61,7 @@ class Loads {
       if (IsGlobalLoad(op)) {
         figures_.ldg_bytes += BytesPerLane(op);
         ++ldgs_;
-      } else if (op.Is("LDS", "LDSM")) {
+      } else if (op.Is("LDS", "LDSM") && !IsDummy(list_[i])) {
         figures_.lds_bytes += BytesPerLane(op);
       }
     }
@@ -125,7 +130,8 @@ class Loads {
       const Opcode op(list_[i].opcode);
       epoch += Synchronises(op) ? 1U : 0U;
       const bool global = IsGlobalLoad(op);
-      const auto address = global || op.Is("LDS") ? AddressOf(list_[i]) : std::nullopt;
+      const bool load = (global || op.Is("LDS")) && !IsDummy(list_[i]);
+      const auto address = load ? AddressOf(list_[i]) : std::nullopt;
       if (address && !IsStrong(op)) {
         const Slot base = address->base.value_or(kNo), uniform = address->uniform.value_or(kNo);
         const Place place = {global,
@@ -177,8 +183,8 @@ class Loads {
     }
     for (const std::uint32_t i : body_) {
       const Opcode op(list_[i].opcode);
-      const bool candidate =
-          (IsGlobalLoad(op) && !IsStrong(op)) || (op.Is("LDS") && !shared_changes);
+      const bool candidate = !IsDummy(list_[i]) && ((IsGlobalLoad(op) && !IsStrong(op)) ||
+                                                    (op.Is("LDS") && !shared_changes));
       figures_.invariant_loads += candidate && !Touches(flow_.access[i].address, written) ? 1U : 0U;
     }
   }

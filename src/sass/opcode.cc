@@ -60,7 +60,7 @@ constexpr std::array<Words, 47> kInteger = {
 /// Known and in no figure: fp32 compare and select, control, the scalar datapath, and so on.
 constexpr std::array<Words, 127> kOther = {
     "ACQSHMINIT", "ARRIVES",     "BMOV",       "BPT",           "BREAK",        "BSYNC",
-    "BSYNC_",     "CCTL",        "CCTLL",      "CCTLT",         "CGAERRBAR",    "CREDUX",
+    "YIELD",      "CCTL",        "CCTLL",      "CCTLT",         "CGAERRBAR",    "CREDUX",
     "CS2UR",      "DEPBAR",      "ELECT",      "ENDCOLLECTIVE", "ERRBAR",       "EXIT",
     "FCHK",       "FENCE",       "FMNMX",      "FMNMX3",        "FSEL",         "FSET",
     "FSETP",      "FSWZ",        "FSWZADD",    "GETLMEMBASE",   "KILL",         "LDC",
@@ -136,7 +136,7 @@ FigureSet Arithmetic(const Opcode& op, Words operands) {
     return Bit(constant ? Figure::kMoves : Figure::kFp16);
   }
   if (op.Is("MOV", "MOV32I", "MOV64IUR", "CS2R", "S2R", "P2R", "R2P", "MOVM", "R2B", "B2R") ||
-      (op.Is("IMAD") && op.Modifier(0) == "MOV")) {
+      (op.Is("IMAD") && (op.Modifier(0) == "MOV" || (!op.Has("X") && TwoZeroSources(operands))))) {
     return Bit(Figure::kMoves);
   }
   return IsInteger(op) ? Bit(Figure::kInteger) : 0;

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "sass/listing_parts.h"
@@ -64,11 +63,17 @@ class Writer {
 class LoopWriter {
  public:
   LoopWriter(const Function& function, const ControlFlow& flow, const std::vector<bool>& fusible,
-             std::uint32_t loop, Statistics* out)
-      : function_(function), flow_(flow), fusible_(fusible), loop_(loop), out_(*out) {}
+             std::uint32_t loop, const Executed* executed, Statistics* out)
+      : function_(function),
+        flow_(flow),
+        fusible_(fusible),
+        loop_(loop),
+        executed_(executed),
+        out_(*out) {}
 
   void Write() {
-    const std::vector<std::uint32_t> body = flow_.InstructionsOf(loop_);
+    std::vector<std::uint32_t> body = flow_.InstructionsOf(loop_);
+    std::erase_if(body, [this](std::uint32_t i) { return NeverRan(i); });
     Writer put("sass.loop.", &out_.metrics);
     Counts counts = {};
     std::uint64_t fusible = 0, divisions = 0, wide = 0, conflicts = 0;
@@ -98,6 +103,15 @@ class LoopWriter {
   }
 
  private:
+  /// By measured counts: a remainder loop or a slow path that this run never took.
+  [[nodiscard]] bool NeverRan(std::uint32_t instruction) const {
+    if (executed_ == nullptr) {
+      return false;
+    }
+    const auto found = executed_->find(function_.instructions[instruction].address);
+    return found != executed_->end() && found->second <= 0;
+  }
+
   void Loads(const std::vector<std::uint32_t>& body, Writer* put) {
     const LoadFigures loads = LoadFiguresOf(function_, flow_, body);
     put->Put("ldg_bytes", static_cast<double>(loads.ldg_bytes), "byte");
@@ -149,10 +163,14 @@ class LoopWriter {
     place.first = function_.instructions[body.front()].address;
     place.last = function_.instructions[body.back()].address;
     for (const std::uint32_t i : body) {
-      if (function_.instructions[i].line > 0) {
-        place.file = function_.FileOf(function_.instructions[i]);
-        place.line = function_.instructions[i].line;
-        break;
+      const Instruction& instruction = function_.instructions[i];
+      const bool own = !IsToolkitHeader(function_.FileOf(instruction));
+      if (instruction.line > 0 && (own || place.line == 0)) {
+        place.file = function_.FileOf(instruction);
+        place.line = instruction.line;
+        if (own) {
+          break;
+        }
       }
     }
     out_.hot_loop = std::move(place);
@@ -162,6 +180,7 @@ class LoopWriter {
   const ControlFlow& flow_;
   const std::vector<bool>& fusible_;
   std::uint32_t loop_;
+  const Executed* executed_;
   Statistics& out_;
 };
 
@@ -185,28 +204,68 @@ int WorkIn(const Function& function, const std::vector<std::uint32_t>& body) {
 
 }  // namespace
 
+namespace {
+
+/// Executed instructions of a loop, those of the real loops inside left to these.
+double RanIn(const Function& function, const ControlFlow& flow, std::uint32_t loop,
+             const Executed& executed) {
+  double ran = 0;
+  const auto add = [&](std::uint32_t i) {
+    const auto found = executed.find(function.instructions[i].address);
+    ran += found == executed.end() ? 0 : found->second;
+  };
+  for (const std::uint32_t block : flow.loops[loop].own) {
+    for (std::uint32_t i = flow.blocks[block].first; i < flow.blocks[block].end; ++i) {
+      add(i);
+    }
+  }
+  for (const std::uint32_t inner : flow.loops[loop].inner) {
+    if (!flow.loops[inner].IsReal()) {
+      std::ranges::for_each(flow.InstructionsOf(inner), add);
+    }
+  }
+  return ran;
+}
+
+std::uint32_t ByCounts(const Function& function, const ControlFlow& flow,
+                       const Executed& executed) {
+  // A loop in which less than a tenth of the instructions ran is not where the time goes.
+  constexpr double kLeastShare = 0.1;
+  double most = 0, total = 0;
+  for (const auto& [address, count] : executed) {
+    total += count;
+  }
+  std::uint32_t best = kNone;
+  for (std::uint32_t l = 0; l < flow.loops.size(); ++l) {
+    const double ran = flow.loops[l].IsReal() ? RanIn(function, flow, l, executed) : 0;
+    if (ran > most && ran >= kLeastShare * total) {
+      best = l;
+      most = ran;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
 std::uint32_t ChooseHotLoop(const Function& function, const ControlFlow& flow,
                             const Executed* executed) {
+  if (executed != nullptr) {
+    return ByCounts(function, flow, *executed);
+  }
   std::uint32_t best = kNone;
-  std::tuple<double, int, double> best_weight;
+  std::pair<int, double> best_weight;
   for (std::uint32_t l = 0; l < flow.loops.size(); ++l) {
     const Loop& loop = flow.loops[l];
     const bool innermost = std::ranges::all_of(
-        loop.inner, [&flow](std::uint32_t inner) { return flow.loops[inner].poll; });
-    if (loop.poll || !innermost) {
+        loop.inner, [&flow](std::uint32_t inner) { return !flow.loops[inner].IsReal(); });
+    if (!loop.IsReal() || !innermost) {
       continue;
     }
     const std::vector<std::uint32_t> body = flow.InstructionsOf(l);
-    double ran = 0;
-    for (const std::uint32_t i : body) {
-      if (executed != nullptr) {
-        const auto found = executed->find(function.instructions[i].address);
-        ran += found == executed->end() ? 0 : found->second;
-      }
-    }
     const double size =
         std::pow(10.0, std::min(loop.depth, 30U)) * static_cast<double>(body.size());
-    const std::tuple weight = {ran, WorkIn(function, body), size};
+    const std::pair weight = {WorkIn(function, body), size};
     if (best == kNone || weight > best_weight) {
       best = l;
       best_weight = weight;
@@ -244,9 +303,9 @@ Statistics Analyze(const Function& function, const Executed* executed) {
   put.Put("fusible", static_cast<double>(std::ranges::count(fusible, true)));
   const auto polls = std::ranges::count(flow.loops, true, &Loop::poll);
   put.Put("polls", static_cast<double>(polls), "");
-  put.Put("loops", static_cast<double>(flow.loops.size()) - static_cast<double>(polls), "");
+  put.Put("loops", static_cast<double>(std::ranges::count_if(flow.loops, &Loop::IsReal)), "");
   if (const std::uint32_t hot = ChooseHotLoop(function, flow, executed); hot != kNone) {
-    LoopWriter(function, flow, fusible, hot, &out).Write();
+    LoopWriter(function, flow, fusible, hot, executed, &out).Write();
   }
   return out;
 }

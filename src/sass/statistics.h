@@ -26,9 +26,10 @@ struct Statistics {
 /// How often each instruction ran, by its address.
 using Executed = std::map<std::uint64_t, double>;
 
-/// The innermost loop that weighs most. With counts: executed instructions. Without: loops with
-/// matrix instructions before those with other math or memory before the rest, then
-/// 10^depth * size. Waits (Loop::poll) are no loops. kNone: the function has no loop.
+/// The loop that weighs most. With counts: the one outside whose inner loops most instructions ran,
+/// if that is a tenth of all. Without: of the innermost loops, those with matrix instructions
+/// before those with other math or memory before the rest, then 10^depth * size. Loop::IsReal only.
+/// kNone: the function has no such loop.
 [[nodiscard]] std::uint32_t ChooseHotLoop(const Function& function, const ControlFlow& flow,
                                           const Executed* executed);
 

@@ -159,6 +159,57 @@ TEST(Statistics, AWaitIsNoLoop) {
   EXPECT_EQ(Value(chase, "sass.loop.ldg_batch"), 1);
 }
 
+TEST(Statistics, WaitsOfRealKernels) {
+  // The compiler computes the address anew in every round; the address is still the same.
+  const Statistics barrier = Analyze(Code(R"(
+    .L_x_0:
+      IMAD.U32 R7, RZ, RZ, UR8
+      SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R7+UR9], R6
+      @!P0 BRA `(.L_x_0)
+    .L_x_1:
+      WARPSYNC.ALL
+      USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xe8
+      PLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x0
+      @!P0 BRA `(.L_x_1)
+      EXIT)"));
+  EXPECT_EQ(Value(barrier, "sass.polls"), 2);
+  EXPECT_EQ(Value(barrier, "sass.loops"), 0);
+  EXPECT_EQ(Value(barrier, "sass.setmaxnreg"), 1);
+  EXPECT_EQ(Value(barrier, "sass.moves"), 1);
+}
+
+TEST(Statistics, LoopsThatNobodyWrote) {
+  const Statistics tma = Analyze(Code(R"(
+    .L_x_0:
+      @P0 ELECT P1, URZ, PT
+      UMOV UR7, UR11
+      UTMALDG.2D [UR4], [UR22]
+      @P1 PLOP3.LUT P0, PT, P1, PT, PT, 0x8, 0x0
+      @P0 BRA.U.ANY `(.L_x_0)
+      EXIT)"));
+  EXPECT_EQ(Value(tma, "sass.loops"), 0);
+  EXPECT_EQ(Value(tma, "sass.polls"), 0);
+  EXPECT_EQ(Value(tma, "sass.tma"), 1);
+  constexpr std::string_view kWords = R"(
+    .L_x_0:
+      LDG.E.CONSTANT R2, desc[UR6][R4.64]
+      IADD3 R4, R4, 0x4, RZ
+      IMAD.WIDE.U32 R2, R2, R15, RZ
+      IADD3 R13, P2, R2, R6, RZ
+      {}
+      ISETP.NE.AND P1, PT, R7, 0x6, PT
+      @P1 BRA `(.L_x_0)
+      EXIT)";
+  EXPECT_EQ(Value(Analyze(Code(fmt::format(kWords, "STL [R0], R13"))), "sass.loops"), 0);
+  EXPECT_EQ(Value(Analyze(Code(fmt::format(kWords, "STG.E [R8.64], R13"))), "sass.loops"), 1);
+}
+
+TEST(Statistics, DummyLoadsBehindAsynchronousCopies) {
+  const Statistics s = Loop("DEPBAR.LE SB0, 0x1\nLDS RZ, [RZ]\nLDS RZ, [RZ]\nLDS RZ, [RZ]");
+  EXPECT_EQ(Value(s, "sass.loop.lds_bytes"), 0);
+  EXPECT_EQ(Value(s, "sass.loop.duplicate_loads"), 0);
+}
+
 TEST(Statistics, AWaitInsideDoesNotHideTheLoopAround) {
   const Statistics s = Analyze(Code(R"(
     .L_x_0:
@@ -305,8 +356,47 @@ TEST(Statistics, TheHotLoop) {
   // Counts decide before any guess.
   const Executed executed = {{0x00, 1e6}, {0x40, 1e6}, {0x50, 10}};
   EXPECT_EQ(Analyze(product, &executed).hot_loop->first, 0U);
+  // Most of the time passes outside: no loop is hot.
+  const Executed cold = {{0x00, 1}, {0x50, 2}, {0x70, 1e6}};
+  EXPECT_FALSE(Analyze(product, &cold).hot_loop.has_value());
   EXPECT_FALSE(Analyze(Code("FADD R1, R1, R2\nEXIT")).hot_loop.has_value());
   EXPECT_TRUE(Analyze(Function()).metrics.contains("sass.instructions"));
+}
+
+TEST(Statistics, ARemainderLoopThatNeverRan) {
+  const Function f = Code(R"(
+    .L_x_0:
+      LDG.E.128 R4, desc[UR4][R2.64]
+      FADD R8, R4, R5
+      @P0 BRA `(.L_x_2)
+    .L_x_1:
+      LDS R10, [R9]
+      FADD R8, R8, R10
+      @P1 BRA `(.L_x_1)
+    .L_x_2:
+      @P2 BRA `(.L_x_0)
+      EXIT)");
+  EXPECT_EQ(Value(Analyze(f), "sass.loop.lds"), 1);
+  const Executed executed = {{0x00, 100}, {0x10, 100}, {0x20, 100}, {0x30, 0},
+                             {0x40, 0},   {0x50, 0},   {0x60, 100}, {0x70, 1}};
+  const Statistics measured = Analyze(f, &executed);
+  EXPECT_EQ(Value(measured, "sass.loop.lds"), 0);
+  EXPECT_EQ(Value(measured, "sass.loop.ldg"), 1);
+  EXPECT_EQ(Value(measured, "sass.loop.instructions"), 4);
+  EXPECT_EQ(measured.hot_loop->last, 0x60U);
+}
+
+TEST(Statistics, TheLineThatItsUserWrote) {
+  const Statistics s = Analyze(Code(R"(
+    .L_x_0:
+      #/usr/local/cuda/targets/x86_64-linux/include/sm_32_intrinsics.hpp:183
+      LDG.E R4, desc[UR4][R2.64]
+      #mine.cu:7
+      FADD R5, R5, R4
+      @P0 BRA `(.L_x_0)
+      EXIT)"));
+  EXPECT_EQ(s.hot_loop->file, "mine.cu");
+  EXPECT_EQ(s.hot_loop->line, 7U);
 }
 
 }  // namespace
