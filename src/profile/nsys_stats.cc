@@ -43,6 +43,11 @@ std::optional<std::int64_t> WholeNanoseconds(std::optional<double> value) {
   return value && *value < kLatestNs ? std::optional(std::llround(*value)) : std::nullopt;
 }
 
+/// Digits that would have a separator if numbers had some.
+bool IsLongNumber(std::string_view text) {
+  return text.size() > 3 && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 class StatsReader {
  public:
   explicit StatsReader(const std::vector<NsysTable>& tables) : tables_(tables) {
@@ -54,10 +59,13 @@ class StatsReader {
     }
   }
 
-  /// Comma-only numbers group: with one decimal (Time) in every table the style is known anyway.
+  /// "1,049" alone groups, for nsys writes one decimal or three. "1.049" is a decimal where larger
+  /// whole numbers stand without separators.
   Status LearnNumbers(std::string_view label) {
     NumberStyle style;
     bool has_point = false;
+    bool has_comma = false;
+    bool ungrouped = false;
     std::size_t rows = 0;
     for (const NsysTable& table : tables_) {
       if (KindOfTable(table) == Kind::kOther) {
@@ -78,11 +86,14 @@ class StatsReader {
           }
           style.Observe(row[i], table.columns[i].unit);
           has_point = has_point || row[i].find('.') != std::string::npos;
+          has_comma = has_comma || row[i].find(',') != std::string::npos;
+          ungrouped = ungrouped || IsLongNumber(row[i]);
         }
       }
     }
     style_ = style.kind();
-    if (style_ == NumberStyle::Kind::kAmbiguous && !has_point) {
+    if (style_ == NumberStyle::Kind::kAmbiguous &&
+        ((!has_point && !ungrouped) || (!has_comma && ungrouped))) {
       style_ = NumberStyle::Kind::kPoint;
     }
     if (style_ == NumberStyle::Kind::kAmbiguous || style_ == NumberStyle::Kind::kMixed) {
