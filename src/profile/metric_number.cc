@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -119,7 +118,7 @@ std::optional<double> ParseMetricNumber(std::string_view text, NumberStyle::Kind
   if (!shape.is_number) {  // exponents, and text
     double value = 0;
     if (!text.empty() && (IsDigit(text.front()) || text.front() == '-') &&
-        ParseDouble(text, &value) && std::isfinite(value)) {  // "-nan" is no number
+        ParseDouble(text, &value)) {
       return value;
     }
     return std::nullopt;
