@@ -23,6 +23,13 @@ Kind StyleOf(std::initializer_list<std::pair<std::string_view, std::string_view>
   return style.kind();
 }
 
+TEST(MetricNumber, WhatIsNotFiniteIsNoNumber) {
+  for (const char* text : {"-nan", "-inf", "1e999", "-1e999"}) {
+    EXPECT_FALSE(ParseMetricNumber(text, NumberStyle::Kind::kPoint).has_value()) << text;
+  }
+  EXPECT_EQ(ParseMetricNumber("-1e3", NumberStyle::Kind::kPoint), -1000);
+}
+
 TEST(NumberStyle, LearnsTheConventionOfAFile) {
   EXPECT_EQ(StyleOf({{"12", ""}, {"814048", "ns"}}), Kind::kPoint);
   EXPECT_EQ(StyleOf({{"10,195,552", "ns"}}), Kind::kPoint);

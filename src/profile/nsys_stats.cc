@@ -24,35 +24,14 @@ namespace kernelpro {
 namespace {
 
 using Row = std::vector<std::string>;
+using Kind = NsysTableKind;
 
 constexpr std::size_t kLongestName = 2000;
+/// Further ones are left out, which a note says: a launch takes a kilobyte.
+constexpr std::size_t kMostKernels = 100'000;
+constexpr std::size_t kMostEvents = 2'000'000;
 /// Times are whole nanoseconds in an int64.
 constexpr double kLatestNs = 9e18;
-
-enum class TableKind { kOther, kKernels, kCalls, kCopyTimes, kCopySizes, kGpuTrace, kCallTrace };
-
-/// By the columns, for names of reports change. Other reports with the same columns tell theirs:
-/// MPI and NVTX have a source or range, the operating system's calls are no CUDA calls.
-TableKind KindOf(const NsysTable& t) {
-  const bool total = t.Find("Total Time") && t.Find("Time");
-  if (t.Find("Start") && t.Find("Duration") && t.Find("Name")) {
-    return t.Find("GrdX") ? TableKind::kGpuTrace
-                          : (t.Find("Result") ? TableKind::kCallTrace : TableKind::kOther);
-  }
-  if (total && t.Find("Instances") && t.Find("Name") && !t.Find("Source") && !t.Find("Range")) {
-    return t.report.empty() || t.report.find("kern") != std::string::npos ? TableKind::kKernels
-                                                                          : TableKind::kOther;
-  }
-  if (total && (t.Find("Num Calls") || t.Find("Calls")) && t.Find("Name")) {
-    return TableKind::kCalls;
-  }
-  const bool counted = t.Find("Count") || t.Find("Operations");
-  if (counted && (t.Find("Operation") || t.Find("Name"))) {  // "Name" in 2020
-    return total ? TableKind::kCopyTimes
-                 : (t.Find("Total") ? TableKind::kCopySizes : TableKind::kOther);
-  }
-  return TableKind::kOther;
-}
 
 /// "cuda..." and "cuLaunchKernel", not "cuserid".
 bool IsCudaCall(std::string_view name) {
@@ -64,24 +43,40 @@ std::optional<std::int64_t> WholeNanoseconds(std::optional<double> value) {
   return value && *value < kLatestNs ? std::optional(std::llround(*value)) : std::nullopt;
 }
 
+/// Digits that would have a separator if numbers had some.
+bool IsLongNumber(std::string_view text) {
+  return text.size() > 3 && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 class StatsReader {
  public:
   explicit StatsReader(const std::vector<NsysTable>& tables) : tables_(tables) {
     for (const NsysTable& table : tables) {
-      const TableKind kind = KindOf(table);
-      traced_ = traced_ || kind == TableKind::kGpuTrace;
+      const Kind kind = KindOfTable(table);
+      traced_ = traced_ || kind == Kind::kGpuTrace;
       plain_summary_ =
-          plain_summary_ || (kind == TableKind::kKernels && !table.Find("GridXYZ").has_value());
+          plain_summary_ || (kind == Kind::kKernels && !table.Find("GridXYZ").has_value());
     }
   }
 
-  /// Comma-only numbers group: with one decimal (Time) in every table the style is known anyway.
+  /// "1,049" alone groups, for nsys writes one decimal or three. "1.049" is a decimal where larger
+  /// whole numbers stand without separators.
   Status LearnNumbers(std::string_view label) {
     NumberStyle style;
     bool has_point = false;
+    bool has_comma = false;
+    bool ungrouped = false;
+    std::size_t rows = 0;
     for (const NsysTable& table : tables_) {
-      if (KindOf(table) == TableKind::kOther) {
+      if (KindOfTable(table) == Kind::kOther) {
         continue;
+      }
+      rows += table.rows.size();
+      if (rows > kMostEvents) {
+        return Fail(ErrorCode::kParse,
+                    fmt::format("{}: more than {} events; record a shorter part of the program "
+                                "(nsys profile --duration, or cudaProfilerStart and Stop)",
+                                label, kMostEvents));
       }
       for (const Row& row : table.rows) {
         for (std::size_t i = 0; i < row.size(); ++i) {
@@ -91,11 +86,14 @@ class StatsReader {
           }
           style.Observe(row[i], table.columns[i].unit);
           has_point = has_point || row[i].find('.') != std::string::npos;
+          has_comma = has_comma || row[i].find(',') != std::string::npos;
+          ungrouped = ungrouped || IsLongNumber(row[i]);
         }
       }
     }
     style_ = style.kind();
-    if (style_ == NumberStyle::Kind::kAmbiguous && !has_point) {
+    if (style_ == NumberStyle::Kind::kAmbiguous &&
+        ((!has_point && !ungrouped) || (!has_comma && ungrouped))) {
       style_ = NumberStyle::Kind::kPoint;
     }
     if (style_ == NumberStyle::Kind::kAmbiguous || style_ == NumberStyle::Kind::kMixed) {
@@ -109,13 +107,13 @@ class StatsReader {
   Profile Read() {
     for (const NsysTable& table : tables_) {
       const NsysColumns columns(table, style_);
-      const TableKind kind = KindOf(table);
+      const Kind kind = KindOfTable(table);
       for (const Row& row : table.rows) {
-        if (kind == TableKind::kGpuTrace) {
+        if (kind == Kind::kGpuTrace) {
           AddGpuEvent(columns, row);
-        } else if (kind == TableKind::kCallTrace) {
+        } else if (kind == Kind::kCallTrace) {
           AddCall(columns, row);
-        } else if (kind == TableKind::kKernels && !traced_ && !Repeated(table)) {
+        } else if (kind == Kind::kKernels && !traced_ && !Repeated(table)) {
           AddKernel(columns, row);
         } else if (!traced_) {
           AddCounts(kind, columns, row);
@@ -138,6 +136,13 @@ class StatsReader {
     kernel.name = KernelName(name);
     kernel.time_provenance = Provenance::kMeasured;
     return kernel;
+  }
+
+  void Keep(KernelProfile kernel) {
+    ++kernels_;
+    if (profile_.kernels.size() < kMostKernels) {
+      profile_.kernels.push_back(std::move(kernel));
+    }
   }
 
   static void Set(KernelProfile& kernel, std::string_view metric, double value,
@@ -170,7 +175,7 @@ class StatsReader {
     Shape(columns.Text(row, "BlockXYZ"), kernel.block);
     cut_names_ = cut_names_ || name.ends_with("\xE2\x80\xA6");
     Count("timeline.kernels", *instances);
-    profile_.kernels.push_back(std::move(kernel));
+    Keep(std::move(kernel));
   }
 
   /// "  16    1    1"
@@ -199,8 +204,8 @@ class StatsReader {
     sum.provenance = Provenance::kMeasured;
   }
 
-  void AddCounts(TableKind kind, const NsysColumns& columns, const Row& row) {
-    if (kind == TableKind::kCalls) {
+  void AddCounts(Kind kind, const NsysColumns& columns, const Row& row) {
+    if (kind == Kind::kCalls) {
       const std::string_view name = PlainApiName(columns.Text(row, "Name"));
       const auto calls = columns.Number(row, {"Num Calls", "Calls"});
       if (calls && IsCudaCall(name)) {
@@ -210,9 +215,9 @@ class StatsReader {
     }
     const bool copy = columns.Text(row, "Operation").find("memcpy") != std::string_view::npos ||
                       columns.Text(row, "Name").find("memcpy") != std::string_view::npos;
-    if (kind == TableKind::kCopyTimes && copy) {
+    if (kind == Kind::kCopyTimes && copy) {
       Count("timeline.copies", columns.Number(row, {"Count", "Operations"}).value_or(0));
-    } else if (kind == TableKind::kCopySizes && copy) {
+    } else if (kind == Kind::kCopySizes && copy) {
       if (const auto bytes = columns.Bytes(row, {"Total"})) {
         Count("timeline.copy_bytes", *bytes, "byte");
       }
@@ -307,7 +312,7 @@ class StatsReader {
     if (const auto registers = columns.Number(row, {"Reg/Trd"})) {
       Set(kernel, metric::kRegisters, *registers, "register/thread");
     }
-    profile_.kernels.push_back(std::move(kernel));
+    Keep(std::move(kernel));
   }
 
   void AddCall(const NsysColumns& columns, const Row& row) {
@@ -330,13 +335,17 @@ class StatsReader {
     for (KernelProfile& kernel : profile_.kernels) {
       kernel.time_share = total > 0 ? kernel.time_us / total : 1;
     }
+    if (kernels_ > profile_.kernels.size()) {
+      profile_.notes.push_back(fmt::format("Only the first {} of {} kernels in the file are here.",
+                                           profile_.kernels.size(), kernels_));
+    }
     if (cut_names_) {
       profile_.notes.emplace_back(
           "nsys cut long kernel names in its table (they end in an ellipsis), so that different "
           "kernels may bear the same name; nsys stats --format csv prints them whole.");
     }
     const auto summaries = std::ranges::count_if(tables_, [this](const NsysTable& t) {
-      return KindOf(t) == TableKind::kKernels && !Repeated(t);
+      return KindOfTable(t) == Kind::kKernels && !Repeated(t);
     });
     if (profile_.timeline.empty() && summaries > 1) {
       profile_.notes.push_back(fmt::format(
@@ -350,6 +359,7 @@ class StatsReader {
   bool traced_ = false;         ///< there is a trace of the GPU
   bool plain_summary_ = false;  ///< there is a summary by kernel alone
   bool cut_names_ = false;
+  std::size_t kernels_ = 0;  ///< seen
   Profile profile_;
 };
 

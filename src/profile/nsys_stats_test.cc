@@ -221,6 +221,16 @@ TEST(NsysStats, InvertedLocaleAndMixedNumbers) {
   EXPECT_EQ(mixed.error().code, ErrorCode::kParse);
 }
 
+TEST(NsysStats, ThreeDecimalsBesideLongNumbers) {
+  const std::string titles = "Start (ns),Duration (ns),GrdX,Bytes (MB),Name\n";
+  const Profile profile =
+      Parse(titles + "123456,500,1,,f\n234567,500,,1.049,[CUDA memcpy Host-to-Device]\n");
+  ASSERT_EQ(profile.timeline.size(), 2U);
+  EXPECT_EQ(profile.timeline[1].bytes, 1049000U);
+  EXPECT_FALSE(ParseNsysStats(titles + "1,500,1,,f\n2,500,,1.049,[CUDA memcpy HtoD]\n", "x").ok())
+      << "one or a thousand?";
+}
+
 TEST(NsysStats, NoKernelsSaysWhy) {
   const auto skipped =
       ParseNsysStats("SKIPPED: r.sqlite does not contain CUDA kernel data.\n", "x");

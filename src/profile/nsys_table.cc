@@ -164,6 +164,31 @@ std::optional<std::size_t> NsysTable::Find(std::string_view title) const {
   return std::nullopt;
 }
 
+NsysTableKind KindOfTable(const NsysTable& t) {
+  const bool total = t.Find("Total Time") && t.Find("Time");
+  if (t.Find("Start") && t.Find("Duration") && t.Find("Name")) {
+    if (t.Find("GrdX")) {
+      return NsysTableKind::kGpuTrace;
+    }
+    return t.Find("Result") ? NsysTableKind::kCallTrace : NsysTableKind::kOther;
+  }
+  if (total && t.Find("Instances") && t.Find("Name") && !t.Find("Source") && !t.Find("Range")) {
+    return t.report.empty() || t.report.find("kern") != std::string::npos ? NsysTableKind::kKernels
+                                                                          : NsysTableKind::kOther;
+  }
+  if (total && (t.Find("Num Calls") || t.Find("Calls")) && t.Find("Name")) {
+    return NsysTableKind::kCalls;
+  }
+  const bool counted = t.Find("Count") || t.Find("Operations");
+  if (counted && (t.Find("Operation") || t.Find("Name"))) {  // "Name" in 2020
+    if (total) {
+      return NsysTableKind::kCopyTimes;
+    }
+    return t.Find("Total") ? NsysTableKind::kCopySizes : NsysTableKind::kOther;
+  }
+  return NsysTableKind::kOther;
+}
+
 std::vector<NsysTable> FindNsysTables(std::string_view text) {
   Finder finder;
   for (const std::string_view line : Lines(text)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,21 @@ struct NsysTable {
   /// The first column with this title, without regard to case.
   [[nodiscard]] std::optional<std::size_t> Find(std::string_view title) const;
 };
+
+/// What a table holds, as far as it is of use.
+enum class NsysTableKind : std::uint8_t {
+  kOther,
+  kKernels,    ///< times of each kernel, over its launches
+  kCalls,      ///< times of each function of CUDA's or of the operating system's
+  kCopyTimes,  ///< copies and sets, by time
+  kCopySizes,  ///< copies and sets, by size
+  kGpuTrace,   ///< kernels, copies and sets, one by one
+  kCallTrace,  ///< calls, one by one
+};
+
+/// By the columns, for names of reports changed. Other reports with the same columns are told apart
+/// by one more column (MPI has a source, NVTX a range) or by their announced name.
+[[nodiscard]] NsysTableKind KindOfTable(const NsysTable& table);
 
 /// All tables in the output of `nsys stats` or `nsys profile --stats=true`, as columns (the line of
 /// dashes below the titles says where they are) or as CSV, with any other output around them. A
