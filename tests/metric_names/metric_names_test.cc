@@ -18,13 +18,6 @@
 #include "named.h"
 #include "profile/metric_sets.h"
 
-// CUPTI keeps what it read of a chip until the process ends.
-extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
-
-extern "C" const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
-  return "leak:libcupti\nleak:libnvperf\n";
-}
-
 namespace kernelpro {
 namespace {
 
