@@ -97,12 +97,14 @@ struct Named {
   explicit Named(const KernelProfile& kernel)
       : mangled(kernel.mangled),
         parts(PartsOfKernelName(kernel.name.empty() ? kernel.mangled : kernel.name)) {
-    if (parts.templated.find('<') != std::string::npos) {
-      return;
-    }
-    if (mangled.starts_with("_Z")) {  // some readers leave arguments out of the name
-      parts.templated = PartsOfKernelName(mangled).templated;
-    } else if (mangled.find('(') == std::string::npos) {
+    if (mangled.starts_with("_Z")) {
+      if (parts.templated.find('<') == std::string::npos) {
+        // Some readers leave arguments out of the name: only a function without any is known.
+        parts.templated = PartsOfKernelName(mangled).templated;
+      }
+    } else if (mangled.find('(') != std::string::npos) {
+      parts.templated = PartsOfKernelName(mangled).templated;  // a signature, less often cut
+    } else if (parts.templated.find('<') == std::string::npos) {
       parts.templated.clear();  // a bare function name: there may have been arguments
     }
   }

@@ -101,6 +101,15 @@ TEST(MergeEvidence, AFunctionNameAloneSufficesWhereItIsTheOnlyOne) {
   EXPECT_EQ(merged.kernels[2].name, "other");
 }
 
+TEST(MergeEvidence, NamesThatAreCutAlikeAreNotOneKernel) {
+  const std::string start = "gemm<" + std::string(395, 'x');
+  const std::string first = start + "A>(int)", second = start + "B>(int)";
+  const KernelProfile a = Kernel(start.substr(0, 400), first, "a.sum", 1);
+  const KernelProfile b = Kernel(start.substr(0, 400), second, "b.sum", 2);
+  EXPECT_THAT(MergeEvidence({Source("x", {a}), Source("y", {b})}).kernels, SizeIs(2));
+  EXPECT_THAT(MergeEvidence({Source("x", {a}), Source("y", {a})}).kernels, SizeIs(1));
+}
+
 TEST(MergeEvidence, OverloadsAreNotMixed) {
   const Profile merged = MergeEvidence(
       {Source("ncu", {Ncu("f(int *)")}), Source("sass", {Kernel("f", "_Z1fPi", "sass.ldg", 1),

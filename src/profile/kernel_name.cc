@@ -79,8 +79,8 @@ std::optional<std::pair<std::string, std::size_t>> Literal(std::string_view text
   return std::pair{std::string(text.substr(0, digits)), end};
 }
 
-/// One spelling of a demangled name without parameters.
-std::string Spell(std::string_view name) {
+/// One spelling of a demangled name without parameters. `whole`: its brackets are closed.
+std::string Spell(std::string_view name, bool& whole) {
   std::string out;
   out.reserve(name.size());
   int depth = 0;
@@ -116,6 +116,7 @@ std::string Spell(std::string_view name) {
       out += ' ';  // "unsigned int"
     }
   }
+  whole = depth == 0;
   return out;
 }
 
@@ -271,8 +272,12 @@ KernelNameParts PartsOfKernelName(std::string_view name) {
   if (name.starts_with("_Z") && name.size() > 2) {
     return Mangled(name).Read();
   }
-  parts.templated = Spell(WithoutParameters(name));
+  bool whole = true;
+  parts.templated = Spell(WithoutParameters(name), whole);
   parts.qualified = WithoutArguments(parts.templated);
+  if (!whole) {
+    parts.templated.clear();  // cut: what it had in common with another is not the whole name
+  }
   const std::size_t colon = parts.qualified.rfind("::");
   parts.function = colon == std::string::npos ? parts.qualified : parts.qualified.substr(colon + 2);
   return parts;

@@ -11,7 +11,7 @@ namespace kernelpro {
 ///
 ///   void ns::scale<(int)4, float>(float *)  ->  "ns::scale<4,float>", "ns::scale", "scale"
 struct KernelNameParts {
-  std::string templated;  ///< with template arguments; empty when they are unknown
+  std::string templated;  ///< with template arguments; empty when they are unknown or cut
   std::string qualified;  ///< without them
   std::string function;   ///< the last part
 };

@@ -8,18 +8,17 @@
 #include <utility>
 #include <vector>
 
-#ifdef KP_CUPTI
+#ifndef KP_NO_CUPTI
 #include <cupti_profiler_host.h>
 #include <cupti_result.h>
 #endif
 
 namespace kernelpro {
 
-#ifndef KP_CUPTI
+#ifdef KP_NO_CUPTI
 
 std::unique_ptr<Catalogue> Catalogue::Open(std::string chip, std::string* why) {
-  *why = "no cupti_profiler_host.h or libcupti was found in the CUDA toolkit, so " + chip +
-         "'s catalogue is not at hand";
+  *why = KP_NO_CUPTI ", so " + chip + "'s catalogue is not at hand";
   return nullptr;
 }
 

@@ -41,14 +41,17 @@ std::vector<Named> NamesIn(std::string_view text, std::string_view label) {
   for (const std::string_view line : Lines(text)) {
     ++number;
     const std::string where = std::string(label) + ":" + std::to_string(number);
-    std::size_t open = line.find('"');
-    while (open != std::string_view::npos) {
-      const std::size_t close = line.find('"', open + 1);
+    // Comments may show a name that is none.
+    std::size_t at = line.find_first_of("\"#/");
+    while (at != std::string_view::npos && line[at] != '#' && line.substr(at, 2) != "//") {
+      const std::size_t close = line[at] == '"' ? line.find('"', at + 1) : at;
       if (close == std::string_view::npos) {
         break;
       }
-      AddIfName(line.substr(open + 1, close - open - 1), where, names);
-      open = line.find('"', close + 1);
+      if (close > at) {
+        AddIfName(line.substr(at + 1, close - at - 1), where, names);
+      }
+      at = line.find_first_of("\"#/", close + 1);
     }
   }
   return names;
