@@ -145,13 +145,4 @@ std::optional<std::vector<std::string>> ParseCsvLine(std::string_view line) {
   return std::vector<std::string>(fields.begin(), fields.end());
 }
 
-std::optional<std::vector<std::string>> ParseCsvLine(std::string_view line) {
-  Cursor cursor(line);
-  CsvRow row;
-  if (!cursor.ReadRow(row)) {
-    return std::nullopt;
-  }
-  return std::move(row.fields);
-}
-
 }  // namespace kernelpro

@@ -58,7 +58,4 @@ class CsvScanner {
 /// The fields of one line; nothing when a quoted field never ends.
 [[nodiscard]] std::optional<std::vector<std::string>> ParseCsvLine(std::string_view line);
 
-/// The fields of one line; nothing when a quoted field never ends.
-[[nodiscard]] std::optional<std::vector<std::string>> ParseCsvLine(std::string_view line);
-
 }  // namespace kernelpro
