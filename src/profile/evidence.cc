@@ -15,79 +15,10 @@
 
 #include "kernelpro/profile.h"
 #include "profile/kernel_name.h"
+#include "profile/merge_kernel.h"
 
 namespace kernelpro {
 namespace {
-
-int Rank(Provenance provenance) {
-  switch (provenance) {
-    case Provenance::kMeasured:
-      return 2;
-    case Provenance::kCounted:
-      return 1;
-    case Provenance::kModelled:
-      return 0;
-  }
-  return 0;
-}
-
-void MergeMetrics(std::map<std::string, Metric>&& from, std::map<std::string, Metric>& into) {
-  for (auto& [name, metric] : from) {
-    const auto [found, is_new] = into.try_emplace(name, metric);
-    if (!is_new && Rank(metric.provenance) > Rank(found->second.provenance)) {
-      found->second = std::move(metric);
-    }
-  }
-}
-
-template <class T>
-void TakeIfEmpty(T&& from, T& into) {
-  if (into.empty()) {
-    into = std::forward<T>(from);
-  }
-}
-
-bool IsUnit(const std::uint32_t (&dim)[3]) {
-  return dim[0] == 1 && dim[1] == 1 && dim[2] == 1;
-}
-
-/// A launch shape is taken whole: "1, 1, 1" is what sources without launches have.
-void MergeShape(const KernelProfile& from, KernelProfile& into) {
-  if (IsUnit(into.grid) && IsUnit(into.block)) {
-    std::ranges::copy(from.grid, into.grid);
-    std::ranges::copy(from.block, into.block);
-  }
-}
-
-/// The places that a disassembly knows, put on the instructions that were sampled.
-void MergeHotSpots(std::vector<HotSpot>&& from, std::vector<HotSpot>& into) {
-  if (into.empty()) {
-    into = std::move(from);
-    return;
-  }
-  std::unordered_map<std::uint64_t, std::size_t> by_address;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    by_address.try_emplace(from[i].address, i);
-  }
-  for (HotSpot& spot : into) {
-    const auto found = by_address.find(spot.address);
-    if (found == by_address.end()) {
-      continue;
-    }
-    const HotSpot& known = from[found->second];
-    if (spot.line == 0) {
-      spot.file = known.file;
-      spot.line = known.line;
-    }
-    if (spot.producer.empty()) {
-      spot.producer = known.producer;
-      spot.producer_address = known.producer_address;
-      spot.producer_file = known.producer_file;
-      spot.producer_line = known.producer_line;
-      spot.distance = known.distance;
-    }
-  }
-}
 
 /// A kernel's names as one source has them.
 struct Named {
@@ -238,6 +169,8 @@ class Merger {
         join->second.places = PlacesOf(names[i], theirs, source.source);
       }
     }
+    // A trace sees the whole run; what was profiled is a part of it.
+    const bool whole_run = merged_.timeline.empty() && !source.timeline.empty();
     std::vector<std::size_t> alone;
     for (std::size_t i = 0; i < names.size(); ++i) {
       Join& join = joins.at(keys[i]);
@@ -246,6 +179,9 @@ class Merger {
         continue;
       }
       ours_.Alias(names[i], join.places);
+      if (whole_run && source.kernels[i].time_us > 0) {
+        SetShare(source.kernels[i].time_share, join);
+      }
       JoinKernel(std::move(source.kernels[i]), join, source.source);
     }
     for (const std::size_t i : alone) {
@@ -256,6 +192,12 @@ class Merger {
   }
 
   Profile Take() {
+    // Beside kernels with a time, one that was only read about took no known share.
+    if (std::ranges::any_of(merged_.kernels, [](const auto& k) { return k.time_us > 0; })) {
+      for (KernelProfile& kernel : merged_.kernels) {
+        kernel.time_share = kernel.time_us > 0 ? kernel.time_share : 0;
+      }
+    }
     std::set<std::string> seen;
     std::erase_if(merged_.notes,
                   [&](const std::string& note) { return !seen.insert(note).second; });
@@ -268,6 +210,17 @@ class Merger {
     std::size_t launches = 0;  ///< of this kernel in the source that is being added
     std::size_t turn = 0;      ///< how many of them are done
   };
+
+  /// Shared out to the launches, of which those of a source that has several come one by one.
+  void SetShare(double share, const Join& join) {
+    if (join.launches == 1) {
+      for (const std::size_t place : join.places) {
+        merged_.kernels[place].time_share = share / static_cast<double>(join.places.size());
+      }
+    } else if (join.turn < join.places.size()) {
+      merged_.kernels[join.places[join.turn]].time_share = share;
+    }
+  }
 
   /// One entry holds for all launches of its kernel; several go to their counterparts in order.
   void JoinKernel(KernelProfile&& from, Join& join, const std::string& source) {
@@ -335,7 +288,9 @@ class Merger {
       merged_.notes.push_back(
           fmt::format("The timeline of {} was left out: there was one already.", source.source));
     }
-    TakeIfEmpty(std::move(source.timeline), merged_.timeline);
+    if (merged_.timeline.empty()) {
+      merged_.timeline = std::move(source.timeline);
+    }
     merged_.notes.insert(merged_.notes.end(), std::make_move_iterator(source.notes.begin()),
                          std::make_move_iterator(source.notes.end()));
   }
@@ -347,36 +302,6 @@ class Merger {
 };
 
 }  // namespace
-
-void MergeKernel(KernelProfile&& from, KernelProfile& into) {
-  TakeIfEmpty(std::move(from.name), into.name);
-  if (into.mangled.empty() || (from.mangled.starts_with("_Z") && !into.mangled.starts_with("_Z"))) {
-    into.mangled = std::move(from.mangled);
-  }
-  MergeShape(from, into);
-  const bool better = Rank(from.time_provenance) > Rank(into.time_provenance);
-  if (from.time_us > 0 && (into.time_us <= 0 || better)) {
-    into.time_us = from.time_us;
-    into.time_provenance = from.time_provenance;
-    into.time_share = from.time_share;
-  }
-  MergeMetrics(std::move(from.metrics), into.metrics);
-  TakeIfEmpty(std::move(from.lines), into.lines);
-  TakeIfEmpty(std::move(from.opcodes), into.opcodes);
-  into.texts.merge(std::move(from.texts));
-  MergeHotSpots(std::move(from.hot_spots), into.hot_spots);
-  into.notes.insert(into.notes.end(), std::make_move_iterator(from.notes.begin()),
-                    std::make_move_iterator(from.notes.end()));
-  if (!into.hot_loop) {
-    into.hot_loop = std::move(from.hot_loop);
-  }
-  into.missing.insert(into.missing.end(), std::make_move_iterator(from.missing.begin()),
-                      std::make_move_iterator(from.missing.end()));
-  std::ranges::sort(into.missing);
-  const auto twice = std::ranges::unique(into.missing);
-  into.missing.erase(twice.begin(), twice.end());
-  std::erase_if(into.missing, [&](const std::string& name) { return into.metrics.contains(name); });
-}
 
 Profile MergeEvidence(std::vector<Profile> sources) {
   if (sources.empty()) {

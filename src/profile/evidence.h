@@ -21,7 +21,4 @@ namespace kernelpro {
 /// The device is a real GPU's name where any source knows one.
 [[nodiscard]] Profile MergeEvidence(std::vector<Profile> sources);
 
-/// Adds a second profile's figures of one kernel to it, by the same precedence.
-void MergeKernel(KernelProfile&& from, KernelProfile& into);
-
 }  // namespace kernelpro

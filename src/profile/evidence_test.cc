@@ -189,6 +189,32 @@ TEST(MergeEvidence, SystemTimelineAndNotesComeFromWhoeverHasThem) {
   EXPECT_THAT(MergeEvidence({}).kernels, IsEmpty());
 }
 
+TEST(MergeEvidence, SharesAreThoseOfTheWholeRun) {
+  KernelProfile profiled = Ncu("f(int)");
+  profiled.time_us = 10;
+  profiled.time_share = 1;  // the only one that was profiled
+  KernelProfile traced = Kernel("f", "_Z1fi", "x.sum", 1);
+  traced.time_us = 300;
+  traced.time_share = 0.1;
+  KernelProfile other = Kernel("g", "_Z1gi", "x.sum", 1);
+  other.time_us = 2700;
+  other.time_share = 0.9;
+  Profile trace = Source("trace", {other, traced});
+  trace.timeline.resize(1);
+  const Profile merged = MergeEvidence(
+      {Source("ncu", {profiled}), trace, Source("sass", {Kernel("h", "_Z1hi", "sass.ldg", 1)})});
+  ASSERT_THAT(merged.kernels, SizeIs(3));
+  EXPECT_DOUBLE_EQ(merged.kernels[0].time_share, 0.1);
+  EXPECT_DOUBLE_EQ(merged.kernels[1].time_share, 0.9);
+  EXPECT_EQ(merged.kernels[2].time_share, 0);  // only disassembled
+  // Two launches share what the trace says of their kernel; alone a disassembly keeps its share.
+  EXPECT_DOUBLE_EQ(
+      MergeEvidence({Source("ncu", {profiled, profiled}), trace}).kernels[1].time_share, 0.05);
+  EXPECT_EQ(
+      MergeEvidence({Source("sass", {Kernel("h", "_Z1hi", "sass.ldg", 1)})}).kernels[0].time_share,
+      1);
+}
+
 TEST(MergeEvidence, SampledInstructionsGetTheirPlacesFromTheDisassembly) {
   KernelProfile sampled = Kernel("f", "f", "x.sum", 1);
   sampled.hot_spots.resize(2);
