@@ -38,6 +38,24 @@ TEST(HotLoop, TheHotLoop) {
   EXPECT_TRUE(Analyze(Function()).metrics.contains("sass.instructions"));
 }
 
+TEST(HotLoop, ADeepLoopBeforeALongOne) {
+  constexpr std::string_view kLoops = R"(
+    .L_x_0:
+      FADD R1, R1, R2
+      FADD R1, R1, R2
+      FADD R1, R1, R2
+      @P0 BRA `(.L_x_0)
+    .L_x_1:
+      MOV R4, RZ
+    .L_x_2:
+      FADD R4, R4, R2
+      @P1 BRA `(.L_x_2)
+      {} BRA `(.L_x_1)
+      EXIT)";
+  EXPECT_EQ(Analyze(Code(fmt::format(kLoops, "@P2"))).hot_loop->first, 0x50U);
+  EXPECT_EQ(Analyze(Code(fmt::format(kLoops, "@!PT"))).hot_loop->first, 0U);  // Never goes back.
+}
+
 TEST(HotLoop, ARemainderLoopThatNeverRan) {
   const Function f = Code(R"(
     .L_x_0:

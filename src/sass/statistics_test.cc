@@ -131,6 +131,10 @@ TEST(Statistics, MultiplyAndAddThatCouldBeOne) {
   EXPECT_EQ(Value(Loop("FMUL R4, R5, R6\nFADD R8, R8, |R4|"), "sass.fusible"), 0);
   EXPECT_EQ(Value(Loop("FMUL R4, R5, R6\nFADD R8, R4, R4"), "sass.fusible"), 0);
   EXPECT_EQ(Value(Loop("FFMA R8, R5, R6, R8"), "sass.fusible"), 0);
+  // The next block needs the product as well, or does not.
+  constexpr std::string_view kLater = "FMUL R4, R5, R6\nFADD R8, R8, R4\n@P0 EXIT\n{}\nEXIT";
+  EXPECT_EQ(Value(Analyze(Code(fmt::format(kLater, "STG.E [R2.64], R4"))), "sass.fusible"), 0);
+  EXPECT_EQ(Value(Analyze(Code(fmt::format(kLater, "STG.E [R2.64], R8"))), "sass.fusible"), 1);
 }
 
 TEST(Statistics, AWaitIsNoLoop) {
