@@ -85,6 +85,11 @@ class TextReader {
       SetArch(line.substr(line.find("sm_")));
       return Ok();
     }
+    if (line.starts_with("Fatbin ptx code")) {
+      EndFunction();
+      saw_header_ = true;
+      return Ok();
+    }
     if (line.starts_with(".headerflags")) {
       saw_header_ = true;
       HeaderFlags(line);

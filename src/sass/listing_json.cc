@@ -175,10 +175,14 @@ class Events : public nlohmann::json_sax<nlohmann::json> {
       problem_ = fmt::format("more than {} functions", kMostFunctions);
       return false;
     }
-    // Addresses are offsets in the function; targets count from where the file puts its start.
+    // Addresses are offsets in the function. Targets are too, or they count from where the file
+    // puts its start: then none lies in front of that.
+    const bool absolute = std::ranges::all_of(function_.instructions, [this](const auto& i) {
+      return std::ranges::all_of(i.targets, [this](std::uint64_t t) { return t >= start_; });
+    });
     for (Instruction& instruction : function_.instructions) {
       for (std::uint64_t& target : instruction.targets) {
-        target -= std::min(target, start_);
+        target -= absolute ? start_ : 0;
       }
     }
     listing_.functions.push_back(std::move(function_));

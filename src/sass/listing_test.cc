@@ -174,6 +174,12 @@ TEST(Listing, Json) {
   EXPECT_EQ(f.instructions[1].address, 0x20U);  // The gap counts.
   EXPECT_EQ(f.instructions[1].predicate, "@P0");
   EXPECT_EQ(f.instructions[1].targets, std::vector<std::uint64_t>{0x40});
+  // Some writers count targets from the function.
+  std::string relative(kJson);
+  relative.replace(relative.find("0x140"), 5, "0x40");
+  const auto twin = ParseListing(relative, "b.json");
+  ASSERT_TRUE(twin.ok());
+  EXPECT_EQ(twin->functions[0].instructions[1].targets, std::vector<std::uint64_t>{0x40});
   EXPECT_EQ(f.instructions[3].opcode, "EXIT");
   EXPECT_EQ(f.instructions[3].operands, "");
 }
@@ -194,6 +200,9 @@ TEST(Listing, WhatIsNoListing) {
   EXPECT_THAT(error(".version 9.0\n.target sm_90\n.address_size 64\n").message, HasSubstr("PTX"));
   EXPECT_EQ(error("").code, ErrorCode::kParse);
   EXPECT_EQ(error("\tcode for sm_90\n\n").code, ErrorCode::kNotFound);
+  const Error ptx = error("\nFatbin ptx code:\n================\narch = sm_80\ncompressed\n");
+  EXPECT_EQ(ptx.code, ErrorCode::kNotFound);
+  EXPECT_THAT(ptx.message, HasSubstr("PTX only"));
   EXPECT_THAT(
       error("\tcode for sm_52\n\t\tFunction : k\n /*0008*/ MOV R1, R2; /* 0x1 */\n").message,
       HasSubstr("sm_52: only sm_70"));

@@ -10,7 +10,8 @@
 namespace kernelpro::sass {
 
 /// What an instruction is counted as, in figures of the name `sass.<name>`; one instruction can be
-/// several ("mma_warp" and "hmma_k8"). docs: the list in include/kernelpro/profile.h's users.
+/// several ("mma_warp" and "hmma_k8"). Uniform-datapath arithmetic is in none: it is done once a
+/// warp.
 enum class Figure : std::uint8_t {
   kFfma,        ///< FFMA, FFMA2
   kFadd,        ///< FADD, FADD2

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,10 @@ std::string Words(std::vector<Slot> slots) {
 struct Case {
   std::string_view text, writes, reads;
 };
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.text;
+}
 
 class Operands : public ::testing::TestWithParam<Case> {};
 

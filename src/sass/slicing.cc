@@ -14,7 +14,7 @@
 namespace kernelpro::sass {
 namespace {
 
-constexpr std::uint32_t kMostHops = 6;       ///< computed values between producer and stall
+constexpr std::uint32_t kMostHops = 2;       ///< computed values between producer and stall
 constexpr std::size_t kMostSteps = 200'000;  ///< blocks looked at for one stalled instruction
 constexpr std::size_t kLargestFunction = 300'000;
 

@@ -131,6 +131,10 @@ TEST(Statistics, MultiplyAndAddThatCouldBeOne) {
   EXPECT_EQ(Value(Loop("FMUL R4, R5, R6\nFADD R8, R8, |R4|"), "sass.fusible"), 0);
   EXPECT_EQ(Value(Loop("FMUL R4, R5, R6\nFADD R8, R4, R4"), "sass.fusible"), 0);
   EXPECT_EQ(Value(Loop("FFMA R8, R5, R6, R8"), "sass.fusible"), 0);
+  // The next block needs the product as well, or does not.
+  constexpr std::string_view kLater = "FMUL R4, R5, R6\nFADD R8, R8, R4\n@P0 EXIT\n{}\nEXIT";
+  EXPECT_EQ(Value(Analyze(Code(fmt::format(kLater, "STG.E [R2.64], R4"))), "sass.fusible"), 0);
+  EXPECT_EQ(Value(Analyze(Code(fmt::format(kLater, "STG.E [R2.64], R8"))), "sass.fusible"), 1);
 }
 
 TEST(Statistics, AWaitIsNoLoop) {
@@ -333,70 +337,6 @@ TEST(Statistics, MovesInDisguise) {
   EXPECT_EQ(Value(s, "sass.atom"), 1);
   EXPECT_EQ(Value(s, "sass.atom_cas"), 1);
   EXPECT_NEAR(Value(s, "sass.unknown.pct"), 100.0 / 9, 1e-9);
-}
-
-/// Two loops: a long one without memory and a short one with matrix products.
-constexpr std::string_view kTwoLoops = R"(
-  .L_x_0:
-    FADD R1, R1, R2
-    FADD R1, R1, R2
-    FADD R1, R1, R2
-    FADD R1, R1, R2
-    @P0 BRA `(.L_x_0)
-  .L_x_1:
-    {}
-    @P1 BRA `(.L_x_1)
-    EXIT)";
-
-TEST(Statistics, TheHotLoop) {
-  const Function product = Code(fmt::format(kTwoLoops, "HMMA.16816.F32 R4, R8, R12, R4"));
-  EXPECT_EQ(Analyze(product).hot_loop->first, 0x50U);
-  const Function addresses = Code(fmt::format(kTwoLoops, "IADD3 R4, R4, 0x1, RZ"));
-  EXPECT_EQ(Analyze(addresses).hot_loop->first, 0U);
-  // Counts decide before any guess.
-  const Executed executed = {{0x00, 1e6}, {0x40, 1e6}, {0x50, 10}};
-  EXPECT_EQ(Analyze(product, &executed).hot_loop->first, 0U);
-  // Most of the time passes outside: no loop is hot.
-  const Executed cold = {{0x00, 1}, {0x50, 2}, {0x70, 1e6}};
-  EXPECT_FALSE(Analyze(product, &cold).hot_loop.has_value());
-  EXPECT_FALSE(Analyze(Code("FADD R1, R1, R2\nEXIT")).hot_loop.has_value());
-  EXPECT_TRUE(Analyze(Function()).metrics.contains("sass.instructions"));
-}
-
-TEST(Statistics, ARemainderLoopThatNeverRan) {
-  const Function f = Code(R"(
-    .L_x_0:
-      LDG.E.128 R4, desc[UR4][R2.64]
-      FADD R8, R4, R5
-      @P0 BRA `(.L_x_2)
-    .L_x_1:
-      LDS R10, [R9]
-      FADD R8, R8, R10
-      @P1 BRA `(.L_x_1)
-    .L_x_2:
-      @P2 BRA `(.L_x_0)
-      EXIT)");
-  EXPECT_EQ(Value(Analyze(f), "sass.loop.lds"), 1);
-  const Executed executed = {{0x00, 100}, {0x10, 100}, {0x20, 100}, {0x30, 0},
-                             {0x40, 0},   {0x50, 0},   {0x60, 100}, {0x70, 1}};
-  const Statistics measured = Analyze(f, &executed);
-  EXPECT_EQ(Value(measured, "sass.loop.lds"), 0);
-  EXPECT_EQ(Value(measured, "sass.loop.ldg"), 1);
-  EXPECT_EQ(Value(measured, "sass.loop.instructions"), 4);
-  EXPECT_EQ(measured.hot_loop->last, 0x60U);
-}
-
-TEST(Statistics, TheLineThatItsUserWrote) {
-  const Statistics s = Analyze(Code(R"(
-    .L_x_0:
-      #/usr/local/cuda/targets/x86_64-linux/include/sm_32_intrinsics.hpp:183
-      LDG.E R4, desc[UR4][R2.64]
-      #mine.cu:7
-      FADD R5, R5, R4
-      @P0 BRA `(.L_x_0)
-      EXIT)"));
-  EXPECT_EQ(s.hot_loop->file, "mine.cu");
-  EXPECT_EQ(s.hot_loop->line, 7U);
 }
 
 }  // namespace

@@ -20,9 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto& cubin : code->cubins) {
     for (const auto& function : cubin.functions) {
       const std::byte* const end = function.code.data() + function.code.size();
-      KP_CHECK(function.code.empty() ||
-               (std::less_equal<>()(file.data(), function.code.data()) &&
-                std::less_equal<>()(end, file.data() + file.size())));
+      KP_CHECK(function.code.empty() || (std::less_equal<>()(file.data(), function.code.data()) &&
+                                         std::less_equal<>()(end, file.data() + file.size())));
       const auto histogram = kernelpro::sass::HistogramOf(function.code, 90);
       KP_CHECK(histogram.metrics.at("sass.instructions").value <=
                static_cast<double>(function.code.size() / 16));

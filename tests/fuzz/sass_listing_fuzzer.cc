@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a listing, and everything that is made of it. Beyond not crashing: addresses rise,
-// percentages are in range, the hot loop lies in the function, a producer is one of its instructions.
+// percentages are in range, the hot loop lies in the function, a producer is one of its
+// instructions.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
