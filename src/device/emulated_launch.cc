@@ -60,6 +60,7 @@ Hardware HardwareOf(const model::GpuSpec& spec) {
   hardware.fp64_lanes = spec.fp64_lanes;
   hardware.sfu_lanes = spec.sfu_lanes;
   hardware.fp32_lanes = spec.fp32_lanes;
+  hardware.arch = spec.compute_capability;
   hardware.tensor_flops_per_s = spec.tensor_f16_flops_per_s;
   hardware.l2_bytes = static_cast<double>(spec.l2_bytes);
   return hardware;

@@ -24,10 +24,32 @@ namespace {
 constexpr double kDominantShare = 0.6;
 constexpr double kLeastSamples = 200;  ///< fewer samples of a kernel say nothing
 
-Access AccessOf(const KernelProfile& kernel, std::string_view requests, std::string_view sectors,
-                std::string_view bytes_per_sector) {
-  return {.requests = Get(kernel, requests),
-          .sectors = Get(kernel, sectors),
+/// The hardware's count, or that of the instrumented instructions.
+double Either(const KernelProfile& kernel, std::string_view first, std::string_view second) {
+  const auto value = kernel.Value(first);
+  return value ? *value : Get(kernel, second);
+}
+
+/// Names of one direction's figures; the second ones come from the instrumented pass.
+struct AccessNames {
+  std::string_view requests, instructions, sectors, counted_sectors, bytes_per_sector;
+};
+
+constexpr AccessNames kLoadNames = {metric::kLoadRequests, metric::kGlobalLoads,
+                                    metric::kLoadSectors, metric::kLoadSectorsCounted,
+                                    metric::kLoadBytesPerSector};
+constexpr AccessNames kStoreNames = {metric::kStoreRequests, metric::kGlobalStores,
+                                     metric::kStoreSectors, metric::kStoreSectorsCounted,
+                                     metric::kStoreBytesPerSector};
+
+Access AccessOf(const KernelProfile& kernel, const AccessNames& names) {
+  const std::string_view bytes_per_sector = names.bytes_per_sector;
+  // The ratio is of instrumented instructions; the hardware's counts also hold asynchronous copies.
+  const bool counted = kernel.Value(names.instructions) && kernel.Value(names.counted_sectors);
+  return {.requests = counted ? Get(kernel, names.instructions)
+                              : Either(kernel, names.requests, names.instructions),
+          .sectors = counted ? Get(kernel, names.counted_sectors)
+                             : Either(kernel, names.sectors, names.counted_sectors),
           .bytes_per_sector = std::clamp(kernel.Value(bytes_per_sector).value_or(32.0), 0.0, 32.0)};
 }
 
@@ -43,18 +65,29 @@ double Get(const KernelProfile& kernel, std::string_view metric) {
   return kernel.Value(metric).value_or(0);
 }
 
+double Access::IdealSectorsPerRequest() const {
+  const double per_request = requests > 0 ? sectors / requests : 0;
+  return std::max(1.0, per_request * bytes_per_sector / 32);
+}
+
+double Access::Waste() const {
+  if (requests <= 0 || sectors <= 0) {
+    return std::max(0.0, 1 - bytes_per_sector / 32);
+  }
+  return std::clamp(1 - IdealSectorsPerRequest() * requests / sectors, 0.0, 1.0);
+}
+
 double Get(const LineMetrics& line, std::string_view metric) {
   const auto found = line.metrics.find(std::string(metric));
   return found == line.metrics.end() ? 0 : found->second.value;
 }
 
 Access Loads(const KernelProfile& kernel) {
-  return AccessOf(kernel, metric::kLoadRequests, metric::kLoadSectors, metric::kLoadBytesPerSector);
+  return AccessOf(kernel, kLoadNames);
 }
 
 Access Stores(const KernelProfile& kernel) {
-  return AccessOf(kernel, metric::kStoreRequests, metric::kStoreSectors,
-                  metric::kStoreBytesPerSector);
+  return AccessOf(kernel, kStoreNames);
 }
 
 ScatterShares Scatter(const ToolInput& input) {
@@ -82,6 +115,10 @@ ScatterShares Scatter(const ToolInput& input) {
   } else if (const auto l1_hit = kernel.Value(metric::kL1HitPct); l1_hit) {
     const double l2_hit = Get(kernel, metric::kL2HitPct) / 100;
     result.dram = result.l2 * (1 - *l1_hit / 100) * (1 - l2_hit);
+    // Bytes that nobody asked for even once.
+    const double asked =
+        load.sectors * load.bytes_per_sector + store.sectors * store.bytes_per_sector;
+    result.dram = std::max(result.dram, bytes > 0 ? 1 - asked / bytes : 0.0);
   }
   return result;
 }
@@ -96,8 +133,26 @@ Wavefronts WavefrontsOf(const KernelProfile& kernel) {
   return w;
 }
 
+double ThreadInstructions(const KernelProfile& kernel) {
+  return Either(kernel, metric::kThreadInstructionsOn, metric::kThreadInstructionsCounted);
+}
+
 double DramBytes(const KernelProfile& kernel) {
   return Get(kernel, metric::kDramRead) + Get(kernel, metric::kDramWrite);
+}
+
+std::optional<double> Waves(const KernelProfile& kernel, const Hardware& hardware) {
+  double blocks = 0;
+  for (const std::string_view limit :
+       {metric::kLimitRegisters, metric::kLimitShared, metric::kLimitWarps, metric::kLimitBlocks}) {
+    if (const auto fits = kernel.Value(limit); fits && *fits > 0) {
+      blocks = blocks > 0 ? std::min(blocks, *fits) : *fits;
+    }
+  }
+  if (blocks > 0 && hardware.sm_count > 0 && kernel.Value(metric::kLimitRegisters)) {
+    return GridSize(kernel) / (blocks * hardware.sm_count);
+  }
+  return kernel.Value(metric::kWaves);
 }
 
 double GridSize(const KernelProfile& kernel) {

@@ -22,7 +22,11 @@ struct Access {
   double requests = 0, sectors = 0;
   double bytes_per_sector = 32;  ///< used, of 32
 
-  [[nodiscard]] double Waste() const { return 1 - bytes_per_sector / 32; }
+  /// Sectors that a request would touch if its bytes stood together; at least one: lanes that all
+  /// read the same word waste nothing.
+  [[nodiscard]] double IdealSectorsPerRequest() const;
+  /// Share of the sectors that are touched only because the lanes' addresses are apart.
+  [[nodiscard]] double Waste() const;
 };
 
 [[nodiscard]] Access Loads(const KernelProfile& kernel);
@@ -43,7 +47,13 @@ struct Wavefronts {
 
 [[nodiscard]] Wavefronts WavefrontsOf(const KernelProfile& kernel);
 
+/// Thread-level instructions that were not predicated off, of the counters or the instrumented
+/// pass.
+[[nodiscard]] double ThreadInstructions(const KernelProfile& kernel);
 [[nodiscard]] double DramBytes(const KernelProfile& kernel);
+/// Waves of blocks: from the limits of occupancy where they are known (Nsight Compute rounds 1.004
+/// to 1), else as collected; nothing when neither is.
+[[nodiscard]] std::optional<double> Waves(const KernelProfile& kernel, const Hardware& hardware);
 [[nodiscard]] double GridSize(const KernelProfile& kernel);
 [[nodiscard]] double BlockSize(const KernelProfile& kernel);
 /// Without the fixed launch cost of emulated kernels.

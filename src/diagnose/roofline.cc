@@ -143,7 +143,7 @@ class Classifier {
     }
     const double grid = GridSize(kernel_);
     const double sms = hardware_.sm_count;
-    const auto waves = kernel_.Value(metric::kWaves);
+    const auto waves = Waves(kernel_, hardware_);
     if (sms > 0 && grid < sms) {
       underfilled_ = 1 - grid / sms;
       Add("UNDERFILLED", underfilled_,

@@ -32,7 +32,7 @@ struct FindingRule {
   std::string_view by, of, why;
 };
 
-constexpr std::array<FindingRule, 36> kFindingRules = {{
+constexpr std::array<FindingRule, 35> kFindingRules = {{
     {"mem.spill", "lat.ilp", "more accumulators need registers, and registers already spill"},
     {"mem.spill", "occ.registers", "fewer registers would spill more"},
     {"mem.local_array", "lat.ilp", "a local array stands in the way of registers"},
@@ -40,7 +40,6 @@ constexpr std::array<FindingRule, 36> kFindingRules = {{
     {"mem.coalesce_ld", "mem.dram_roof", "the roof is reached with wasted bytes"},
     {"mem.coalesce_st", "mem.dram_roof", "the roof is reached with wasted bytes"},
     {"mem.coalesce_ld", "mem.inflight", "more loads in flight would fetch more waste"},
-    {"mem.coalesce_ld", "lat.long_scoreboard", "the scattered loads are what it waits for"},
     {"mem.excess", "mem.dram_roof", "the roof is reached with bytes that the task does not need"},
     {"smem.bank", "smem.pressure", "conflicts explain the busy shared memory"},
     {"lat.barrier", "smem.pressure", "the exchange itself should go, not get faster"},
@@ -55,8 +54,8 @@ constexpr std::array<FindingRule, 36> kFindingRules = {{
     {"mem.spill", "lat.long_scoreboard", "the spilled values are what it waits for"},
     {"mem.local_array", "lat.throttle", "the local array fills the queue"},
     {"mem.local_array", "lat.long_scoreboard", "the local array is what it waits for"},
-    {"mem.coalesce_ld", "lat.throttle", "each scattered load takes many slots of the queue"},
-    {"mem.coalesce_st", "lat.throttle", "each scattered store takes many slots of the queue"},
+    {"cmp.fp64", "cmp.sfu", "conversions to and from double keep the special-function pipe busy"},
+    {"cmp.fp64", "cmp.convert", "the conversions are to and from double"},
     {"mem.coalesce_ld", "mem.align", "the loads are scattered, not shifted"},
     {"mem.aperture", "mem.dram_roof", "the bus is the limit, not DRAM"},
     {"mem.aperture", "mem.inflight", "the bus is the limit"},

@@ -59,6 +59,11 @@ inline constexpr std::string_view kLocalLoadSectors =
     "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum";
 inline constexpr std::string_view kLocalStoreSectors =
     "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum";
+/// The same as the instrumented pass counts them.
+inline constexpr std::string_view kLoadSectorsCounted =
+    "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum";
+inline constexpr std::string_view kStoreSectorsCounted =
+    "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_st.sum";
 inline constexpr std::string_view kLoadBytesPerSector =
     "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio";
 inline constexpr std::string_view kStoreBytesPerSector =
@@ -93,6 +98,8 @@ inline constexpr std::string_view kMemory128b = "smsp__sass_inst_executed_op_mem
 inline constexpr std::string_view kInstructions = "smsp__inst_executed.sum";
 inline constexpr std::string_view kThreadInstructions = "smsp__thread_inst_executed.sum";
 inline constexpr std::string_view kThreadInstructionsOn = "smsp__thread_inst_executed_pred_on.sum";
+inline constexpr std::string_view kThreadInstructionsCounted =
+    "smsp__sass_thread_inst_executed_pred_on.sum";
 inline constexpr std::string_view kLanesActive =
     "smsp__thread_inst_executed_per_inst_executed.ratio";
 inline constexpr std::string_view kLanesOn =

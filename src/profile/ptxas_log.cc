@@ -231,6 +231,10 @@ class LogReader {
         }
       }
       const CompilerNote& first = messages.front().note;
+      if (kind == "setmaxnreg_ignored") {
+        profile_.system["ptxas.setmaxnreg_ignored"] = {static_cast<double>(messages.size()), "",
+                                                       Provenance::kCounted};
+      }
       profile_.notes.push_back(
           fmt::format("ptxas said {} time(s), without naming one of the {} kernels{}: \"{}{}\".",
                       messages.size(), profile_.kernels.size(), names.empty() ? "" : names + ")",

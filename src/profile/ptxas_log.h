@@ -24,7 +24,8 @@ namespace kernelpro {
 ///
 /// What cannot be pinned to one kernel is told in the profile's notes: messages that name no
 /// function (double precision, setmaxnreg) where there are several kernels, and device functions
-/// that were not inlined and spill. Any byte sequence is safe. kNotFound when nothing of ptxas is
+/// that were not inlined and spill; ignored setmaxnreg is also counted in `system`
+/// ("ptxas.setmaxnreg_ignored"). Any byte sequence is safe. kNotFound when nothing of ptxas is
 /// in it, saying how to get it.
 [[nodiscard]] Result<Profile> ParsePtxasLog(std::string_view text, std::string label);
 [[nodiscard]] Result<Profile> ReadPtxasLog(const std::filesystem::path& path);

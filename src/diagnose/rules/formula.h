@@ -26,8 +26,7 @@ struct FormulaScope {
 ///   ramp(1 - smsp__x.ratio / 32, 0.15, 0.75) * (share > 0.1 ? 1 : 0.5)
 ///
 /// Names: letters, digits, '_' and '.', as in metric names. Operators, weakest first: `c ? a : b`,
-/// `||`, `&&`, comparisons, `+ -`, `* /`, `- !`, and `a ?? b` (b where a is missing), which binds
-/// strongest. Functions: min, max (of those present), abs, sqrt, log2, floor, ceil, clamp(x, a, b),
+/// `a ?? b` (b where a is missing), `||`, `&&`, comparisons, `+ -`, `* /`, `- !`. Functions: min, max (of those present), abs, sqrt, log2, floor, ceil, clamp(x, a, b),
 /// ramp(x, a, b), has(name); and the bound forms of bounds.h: cut(dram = w, l1 = w, ...),
 /// stall(s), occ(now, then), rewrite().
 ///

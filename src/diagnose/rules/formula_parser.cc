@@ -98,6 +98,10 @@ class FormulaParser {
       return Fail(ErrorCode::kParse, fmt::format("nested deeper than {}", kDeepest));
     }
     KP_ASSIGN_OR_RETURN(std::uint32_t value, Level(0));
+    while (Take("??")) {
+      KP_ASSIGN_OR_RETURN(const std::uint32_t otherwise, Level(0));
+      value = Add(Op::kElse, {value, otherwise});
+    }
     Skip();
     if (at_ < text_.size() && text_[at_] == '?' && !text_.substr(at_).starts_with("??")) {
       ++at_;
@@ -159,11 +163,7 @@ class FormulaParser {
       --depth_;
       return Add(c == '-' ? Op::kNegate : Op::kNot, {operand});
     }
-    KP_ASSIGN_OR_RETURN(std::uint32_t value, Primary());
-    while (Take("??")) {
-      KP_ASSIGN_OR_RETURN(const std::uint32_t otherwise, Unary());
-      value = Add(Op::kElse, {value, otherwise});
-    }
+    KP_ASSIGN_OR_RETURN(const std::uint32_t value, Primary());
     --depth_;
     return value;
   }

@@ -60,7 +60,9 @@ TEST(Formula, MissingValuesSpreadUntilSomebodyAsks) {
   EXPECT_FALSE(Value("1 / 0"));
   EXPECT_FALSE(Value("log2(0 - 1)"));
   EXPECT_DOUBLE_EQ(*Value("x ?? 3"), 3);
-  EXPECT_DOUBLE_EQ(*Value("(1 / 0) ?? 2"), 2);
+  EXPECT_DOUBLE_EQ(*Value("1 / 0 ?? 2"), 2);
+  EXPECT_DOUBLE_EQ(*Value("y ?? 2 * x ?? 7", {{"x", 3}}), 6);
+  EXPECT_DOUBLE_EQ(*Value("(y ?? 2) * 3 > 5 ? 1 : 0"), 1);
   EXPECT_DOUBLE_EQ(*Value("max(x, 2)"), 2);
   EXPECT_DOUBLE_EQ(*Value("has(x)"), 0);
   EXPECT_DOUBLE_EQ(*Value("has(x)", {{"x", 0}}), 1);

@@ -49,8 +49,8 @@ constexpr std::array<HardwareFigure, 11> kHardware = {{
     {"arch", [](const Hardware& h) -> double { return h.arch; }},
 }};
 
-constexpr std::array<std::string_view, 8> kPlain = {"I",     "U",     "T",       "grid",
-                                                    "block", "warps", "time_us", "share"};
+constexpr std::array<std::string_view, 9> kPlain = {
+    "I", "U", "T", "grid", "block", "warps", "time_us", "share", "waves_of_blocks"};
 
 std::optional<double> Plain(const ToolInput& in, std::string_view name) {
   const double block = BlockSize(in.kernel);
@@ -70,6 +70,9 @@ std::optional<double> Plain(const ToolInput& in, std::string_view name) {
   }
   if (name == "block") {
     return block;
+  }
+  if (name == "waves_of_blocks") {
+    return Waves(in.kernel, in.hardware);
   }
   if (name == "warps") {
     return std::ceil(block / 32);

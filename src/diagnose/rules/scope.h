@@ -19,7 +19,7 @@ namespace kernelpro::diagnose {
 ///   class.ID      membership ("class.LATENCY_BOUND")
 ///   task.NAME     "task.compulsory_bytes", "task.flops", "task.floor_us" of this kernel
 ///   hw.NAME       sm_count, clock_hz, dram_bytes_per_s, ...
-///   grid, block, warps, time_us, share
+///   grid, block, warps, time_us, share, waves_of_blocks
 ///   system names  "timeline.idle.pct", "nvml.power", "build.arch"
 [[nodiscard]] std::optional<double> ScopeValue(const ToolInput& input, std::string_view name);
 

@@ -13,6 +13,11 @@
 namespace kernelpro::diagnose {
 namespace {
 
+double Doubles(const KernelProfile& k) {
+  return std::max(Get(k, metric::kDadd) + Get(k, metric::kDmul) + Get(k, metric::kDfma),
+                  Get(k, metric::kFp64));
+}
+
 /// Double precision that nobody asked for: the task's tensors are narrower, or the kernel converts
 /// to double and back while its own memory accesses are not of doubles.
 bool IsAccidental(const ToolInput& in) {
@@ -20,17 +25,24 @@ bool IsAccidental(const ToolInput& in) {
   if (widest != in.profile.task.end()) {
     return widest->second.value <= 4;
   }
-  return Get(in.kernel, metric::kDoubleConversions) > 0 &&
-         Get(in.kernel, metric::kDoubleAccesses) <= 0;
+  if (in.kernel.Value(metric::kDoubleConversions)) {
+    return Get(in.kernel, metric::kDoubleConversions) > 0 &&
+           Get(in.kernel, metric::kDoubleAccesses) <= 0;
+  }
+  // A real GPU counts no conversions from float to double of their own, and no accesses by type.
+  const double wide = Get(in.kernel, metric::kMemory64b) + Get(in.kernel, metric::kMemory128b);
+  const double narrow = Get(in.kernel, metric::kMemory32b) + Get(in.kernel, metric::kMemory16b) +
+                        Get(in.kernel, metric::kMemory8b);
+  return Get(in.kernel, metric::kConversion) > 0.1 * Doubles(in.kernel) && narrow > wide;
 }
 
 std::optional<Finding> Examine(const ToolInput& in) {
   const KernelProfile& k = in.kernel;
-  const double basic = Get(k, metric::kDadd) + Get(k, metric::kDmul) + Get(k, metric::kDfma);
-  const double doubles = std::max(basic, Get(k, metric::kFp64));
-  const double conversions = Get(k, metric::kDoubleConversions);
+  const double doubles = Doubles(k);
+  const double conversions =
+      k.Value(metric::kDoubleConversions).value_or(doubles > 0 ? Get(k, metric::kConversion) : 0);
   const double singles = Get(k, metric::kFadd) + Get(k, metric::kFmul) + Get(k, metric::kFfma);
-  const double all = std::max({1.0, Get(k, metric::kThreadInstructionsOn), doubles + singles});
+  const double all = std::max({1.0, ThreadInstructions(k), doubles + singles});
   if (doubles <= 0) {
     return std::nullopt;
   }

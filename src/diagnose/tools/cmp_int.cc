@@ -21,12 +21,13 @@ std::optional<Finding> Examine(const ToolInput& in) {
   const double divisions = Get(k, metric::kDivisions);
   const double extra = divisions * (kDivisionCost - 1);
   const double integer = Get(k, metric::kInteger) + Get(k, metric::kBit) + extra;
-  const double all = Get(k, metric::kThreadInstructionsOn) + extra;
+  const double all = ThreadInstructions(k) + extra;
   const double floats =
       Get(k, metric::kFadd) + Get(k, metric::kFmul) + Get(k, metric::kFfma) + Get(k, metric::kFp64);
   const double memory = Get(k, metric::kMemoryThreads);
   // Where nothing else is done, integers are the workload.
-  if (all <= 0 || floats + memory < 0.08 * all) {
+  const bool divides = divisions > 0 || Get(k, "sass.loop.divisions") > 0;
+  if (all <= 0 || (floats + memory < 0.08 * all && !divides)) {
     return std::nullopt;
   }
   const double share = integer / all;
@@ -37,11 +38,10 @@ std::optional<Finding> Examine(const ToolInput& in) {
   if (f.severity <= 0) {
     return std::nullopt;
   }
-  const double removable = std::max(0.0, share - 0.2);
-  f.bound = Cut(use, {.fma = removable,
-                      .alu = removable,
-                      .xu = divisions > 0 ? removable : 0.0,
-                      .issue = removable});
+  const double removable = divides ? share : std::max(0.0, share - 0.2);
+  f.bound = Cut(
+      use,
+      {.fma = removable, .alu = removable, .xu = divides ? removable : 0.0, .issue = removable});
   f.confidence = 0.6;
   const LineMetrics* line = WorstLine(k, [](const LineMetrics& l) {
     return Get(l, metric::kInteger) + Get(l, metric::kBit) +
@@ -77,12 +77,13 @@ std::optional<Finding> Examine(const ToolInput& in) {
 }  // namespace
 
 std::unique_ptr<Tool> MakeCmpInt() {
-  return MakeTool(
-      {.id = "cmp.int",
-       .title = "Index arithmetic overhead",
-       .classes = {"ISSUE_BOUND", "COMPUTE_BOUND", "MIXED", "BALANCED"},
-       .metrics = {metric::kInteger, metric::kBit, "smsp__thread_inst_executed_pred_on.sum"},
-       .examine = &Examine});
+  return MakeTool({.id = "cmp.int",
+                   .title = "Index arithmetic overhead",
+                   .classes = {"ISSUE_BOUND", "COMPUTE_BOUND", "MIXED", "BALANCED"},
+                   .metrics = {metric::kInteger, metric::kBit,
+                               "smsp__thread_inst_executed_pred_on.sum|"
+                               "smsp__sass_thread_inst_executed_pred_on.sum"},
+                   .examine = &Examine});
 }
 
 }  // namespace kernelpro::diagnose

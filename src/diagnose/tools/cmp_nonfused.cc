@@ -29,8 +29,7 @@ std::optional<Finding> Examine(const ToolInput& in) {
   if (f.severity <= 0) {
     return std::nullopt;
   }
-  f.bound = Cut(use, {.fma = pairs,
-                      .issue = pairs * all / std::max(all, Get(k, metric::kThreadInstructionsOn))});
+  f.bound = Cut(use, {.fma = pairs, .issue = pairs * all / std::max(all, ThreadInstructions(k))});
   f.confidence = 0.4;
   const LineMetrics* line = WorstLine(k, [](const LineMetrics& l) {
     return std::min(Get(l, metric::kFadd), Get(l, metric::kFmul));

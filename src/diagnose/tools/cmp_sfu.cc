@@ -12,7 +12,10 @@
 namespace kernelpro::diagnose {
 namespace {
 
-constexpr double kRemovable = 0.5;  ///< of the special functions, by default
+/// Expected share of the special functions that can go; at most nearly all of them, with the
+/// sequences of other instructions around them.
+constexpr double kRemovable = 0.5;
+constexpr double kMost = 0.9;
 
 std::optional<Finding> Examine(const ToolInput& in) {
   const Shares use = Normalised(in.use, in.hardware);
@@ -21,7 +24,7 @@ std::optional<Finding> Examine(const ToolInput& in) {
   if (f.severity <= 0) {
     return std::nullopt;
   }
-  f.bound = Cut(use, {.xu = kRemovable});
+  f.bound = Cut(use, {.fma = kRemovable, .alu = kRemovable, .xu = kMost, .issue = kRemovable});
   f.confidence = 0.6;
   const LineMetrics* line = WorstLine(in.kernel, [](const LineMetrics& l) {
     return Get(l, metric::kSpecialFunctions) + Get(l, metric::kDoubleConversions);

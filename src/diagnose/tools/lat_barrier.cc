@@ -39,7 +39,10 @@ std::optional<Finding> Examine(const ToolInput& in) {
   Finding f;
   if (stall && IssueActive(in) < 0.8) {
     f.severity = Ramp(*stall, 0.15, 0.45);
-    f.bound = StallGain(use, *stall);
+    // The cure (an exchange by shuffles) also removes shared-memory work, so the waiting alone is
+    // no bound where that is what keeps the multiprocessor busy.
+    f.bound =
+        std::max(StallGain(use, *stall), std::max(use.l1, use.lsu) > 0.4 ? RewriteFloor(use) : 0.0);
     f.confidence = 0.8;
   } else if (!stall) {
     // A tree over shared memory: many barriers an element, hardly an access between them.

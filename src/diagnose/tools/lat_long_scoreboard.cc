@@ -16,7 +16,7 @@ namespace {
 std::optional<Finding> Examine(const ToolInput& in) {
   const auto stall = StallShare(in.kernel, metric::kStallLongScoreboard);
   const Shares use = Normalised(in.use, in.hardware);
-  if (!stall || IssueActive(in) >= 0.8 || use.dram > 0.85) {
+  if (!stall || IssueActive(in) >= 0.8 || use.dram > 0.75) {
     return std::nullopt;
   }
   Finding f;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "diagnose/tool_kit.h"
 #include "diagnose/tools/registry.h"
@@ -13,17 +14,36 @@
 namespace kernelpro::diagnose {
 namespace {
 
+/// How much of the warps' time goes to memory in any form; 0 without stall counters, because then
+/// nothing says that it is waiting.
+double Waiting(const KernelProfile& k) {
+  double share = 0;
+  for (const std::string_view reason :
+       {"long_scoreboard", "lg_throttle", "drain", "short_scoreboard", "membar"}) {
+    share += StallShareOf(k, reason).value_or(0);
+  }
+  return Ramp(share, 0.4, 0.8);
+}
+
 std::optional<Finding> Examine(const ToolInput& in) {
   const KernelProfile& k = in.kernel;
   const double busiest = Get(k, metric::kAtomicInputMaxPct) / 100;
   const double requests = Get(k, metric::kAtomRequests) + Get(k, metric::kRedRequests);
+  const double average = Get(k, metric::kAtomicInputAvgPct) / 100;
+  const double skew = average > 0 ? busiest / average : 1;
+  const Shares use = Normalised(in.use, in.hardware);
+  // A single hot address keeps its unit no more than a third busy on an H200, but its unit alone.
+  const double hot = Ramp(skew, 4, 30) * Ramp(busiest, 0.1, 0.3);
+  // Atomics are a visible part of the memory instructions, and nothing else explains the time.
+  const double share = requests / std::max(1.0, requests + Loads(k).requests + Stores(k).requests);
+  const double serial = Ramp(share, 0.05, 0.25) * Ramp(0.6 - MaxUse(use), 0, 0.3) * Waiting(k);
   Finding f;
-  f.severity = Ramp(busiest, 0.3, 0.8);
+  f.severity = std::max({Ramp(busiest, 0.3, 0.8), hot, serial});
   if (f.severity <= 0 || requests <= 0) {
     return std::nullopt;
   }
   // Without the serial part the next resource limits.
-  f.bound = std::min(busiest, 1 - MaxUse(Normalised(in.use, in.hardware)));
+  f.bound = 1 - MaxUse(use);
   f.confidence = 0.85;
   const LineMetrics* line = WorstLine(k, [](const LineMetrics& l) {
     return Get(l, metric::kAtomRequests) + Get(l, metric::kRedRequests);
@@ -31,9 +51,9 @@ std::optional<Finding> Examine(const ToolInput& in) {
   SetWhere(f, line);
   const double operations = std::max(requests, Get(k, metric::kAtomicOperations));
   f.seen = fmt::format(
-      "{} global atomic operations; the busiest L2 atomic unit works {} of the "
-      "time (want < 30 %)",
-      Quantity(operations), Percent(busiest));
+      "{} global atomic operations, {} of the global memory instructions (want < 5 %); the busiest "
+      "L2 atomic unit works {} of the time, {:.1f} times the average",
+      Quantity(operations), Percent(share), Percent(busiest), skew);
   const double hottest = Get(k, metric::kAtomicHottest);
   f.seen += hottest > 0
                 ? fmt::format("; {} of them hit one 32-byte sector.", Percent(hottest / operations))

@@ -17,8 +17,8 @@ namespace {
 
 /// Loads or stores: the two tools differ in names, remedies and thresholds.
 struct Direction {
-  std::string_view word;  ///< "load"
-  std::string_view sectors, bytes_per_sector;
+  std::string_view word;                       ///< "load"
+  std::string_view sectors, bytes_per_sector;  ///< of lines
   double ramp_from = 0.15;
 };
 
@@ -26,13 +26,14 @@ constexpr Direction kLoad = {"load", metric::kLoadSectors, metric::kLoadBytesPer
 constexpr Direction kStore = {"store", metric::kStoreSectors, metric::kStoreBytesPerSector, 0.20};
 
 double GlobalSectors(const KernelProfile& kernel) {
-  return std::max(1.0, Get(kernel, metric::kLoadSectors) + Get(kernel, metric::kStoreSectors));
+  return std::max(1.0, Loads(kernel).sectors + Stores(kernel).sectors);
 }
 
+/// `harm`: the part of the waste that costs something.
 std::optional<Finding> Examine(const ToolInput& in, const Direction& direction,
-                               const Access& access) {
+                               const Access& access, double harm) {
   const double share = access.sectors / GlobalSectors(in.kernel);
-  const double severity = Ramp(access.Waste(), direction.ramp_from, 0.75) * Ramp(share, 0.05, 0.30);
+  const double severity = Ramp(harm, direction.ramp_from, 0.75) * Ramp(share, 0.05, 0.30);
   if (severity <= 0 || access.requests <= 0) {
     return std::nullopt;
   }
@@ -49,7 +50,7 @@ std::optional<Finding> Examine(const ToolInput& in, const Direction& direction,
   f.confidence = line != nullptr ? 0.9 : 0.75;
   SetWhere(f, line);
   const double per_request = access.sectors / access.requests;
-  const double ideal = std::max(1.0, per_request * access.bytes_per_sector / 32);
+  const double ideal = access.IdealSectorsPerRequest();
   f.seen = fmt::format(
       "{:.1f} of 32 bytes per sector used by global {}s (want >= 28); {:.1f} sectors a warp "
       "request where {:.1f} would do; {} of the {} traffic is discarded.",
@@ -70,14 +71,28 @@ std::optional<Finding> Examine(const ToolInput& in, const Direction& direction,
   return f;
 }
 
+/// The hot loop's next address comes out of the memory it just read (a list, a tree, a table of
+/// indices that leads on): no mapping of lanes helps, the walk itself is what takes time.
+bool IsWalk(const KernelProfile& k) {
+  constexpr double kThroughMemory =
+      150;  ///< cycles: more than any chain of arithmetic and shared memory
+  return Get(k, "sass.loop.recurrence") >= kThroughMemory && Get(k, "sass.loop.ldg") <= 2;
+}
+
 std::optional<Finding> ExamineLoads(const ToolInput& in) {
   const Access access = Loads(in.kernel);
   // Reuse in L1 recovers the sectors; but a request over very many lines replays even on hits.
   const ScatterShares w = Scatter(in);
+  if (IsWalk(in.kernel)) {
+    return std::nullopt;
+  }
   if (Get(in.kernel, metric::kLoadHitPct) > 90 && in.use.l1.value_or(0) < 0.4 && w.l1 < 0.75) {
     return std::nullopt;
   }
-  std::optional<Finding> f = Examine(in, kLoad, access);
+  // A sector that hits L1 costs nothing beyond its share of a wavefront.
+  const double missed = 1 - Get(in.kernel, metric::kLoadHitPct) / 100;
+  std::optional<Finding> f =
+      Examine(in, kLoad, access, std::min(access.Waste(), std::max(w.l1, access.Waste() * missed)));
   if (f) {
     const std::string where = f->line != 0 ? fmt::format(" at line {}", f->line) : std::string();
     f->remedies = {
@@ -97,7 +112,7 @@ std::optional<Finding> ExamineLoads(const ToolInput& in) {
 }
 
 std::optional<Finding> ExamineStores(const ToolInput& in) {
-  std::optional<Finding> f = Examine(in, kStore, Stores(in.kernel));
+  std::optional<Finding> f = Examine(in, kStore, Stores(in.kernel), Stores(in.kernel).Waste());
   if (f) {
     const std::string where = f->line != 0 ? fmt::format(" at line {}", f->line) : std::string();
     f->remedies = {
@@ -116,23 +131,29 @@ std::optional<Finding> ExamineStores(const ToolInput& in) {
 }  // namespace
 
 std::unique_ptr<Tool> MakeMemCoalesceLd() {
-  return MakeTool(
-      {.id = "mem.coalesce_ld",
-       .title = "Uncoalesced global loads",
-       .classes = {"DRAM_BOUND", "L2_BOUND", "L1_SMEM_BOUND", "LATENCY_BOUND", "UNDERFILLED",
-                   "TAIL", "ISSUE_BOUND", "MIXED", "BALANCED"},
-       .metrics = {metric::kLoadRequests, metric::kLoadSectors, metric::kLoadBytesPerSector},
-       .examine = &ExamineLoads});
+  return MakeTool({.id = "mem.coalesce_ld",
+                   .title = "Uncoalesced global loads",
+                   .classes = {"DRAM_BOUND", "L2_BOUND", "L1_SMEM_BOUND", "LATENCY_BOUND",
+                               "UNDERFILLED", "TAIL", "ISSUE_BOUND", "MIXED", "BALANCED"},
+                   .metrics = {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum|"
+                               "smsp__sass_inst_executed_op_global_ld.sum",
+                               "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum|"
+                               "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum",
+                               metric::kLoadBytesPerSector},
+                   .examine = &ExamineLoads});
 }
 
 std::unique_ptr<Tool> MakeMemCoalesceSt() {
-  return MakeTool(
-      {.id = "mem.coalesce_st",
-       .title = "Partial or scattered global stores",
-       .classes = {"DRAM_BOUND", "L2_BOUND", "L1_SMEM_BOUND", "LATENCY_BOUND", "UNDERFILLED",
-                   "TAIL", "ISSUE_BOUND", "MIXED", "BALANCED"},
-       .metrics = {metric::kStoreRequests, metric::kStoreSectors, metric::kStoreBytesPerSector},
-       .examine = &ExamineStores});
+  return MakeTool({.id = "mem.coalesce_st",
+                   .title = "Partial or scattered global stores",
+                   .classes = {"DRAM_BOUND", "L2_BOUND", "L1_SMEM_BOUND", "LATENCY_BOUND",
+                               "UNDERFILLED", "TAIL", "ISSUE_BOUND", "MIXED", "BALANCED"},
+                   .metrics = {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum|"
+                               "smsp__sass_inst_executed_op_global_st.sum",
+                               "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum|"
+                               "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_st.sum",
+                               metric::kStoreBytesPerSector},
+                   .examine = &ExamineStores});
 }
 
 }  // namespace kernelpro::diagnose

@@ -19,7 +19,7 @@ constexpr double kLoadedLatency = 1.8;
 std::optional<Finding> Examine(const ToolInput& in) {
   const KernelProfile& k = in.kernel;
   const Hardware& hw = in.hardware;
-  const double requests = Get(k, metric::kLoadRequests);
+  const double requests = Loads(k).requests;
   const double instructions = Get(k, metric::kInstructions);
   const Shares use = Normalised(in.use, hw);
   const auto stall = StallShare(k, metric::kStallLongScoreboard);

@@ -19,12 +19,21 @@ struct LocalTraffic {
   double wavefront_share = 0;    ///< of the L1 data stage
 };
 
+/// Of the hardware, or as the instrumented pass counts them.
+double LocalSectors(const KernelProfile& k) {
+  if (k.Value(metric::kLocalLoadSectors) || k.Value(metric::kLocalStoreSectors)) {
+    return Get(k, metric::kLocalLoadSectors) + Get(k, metric::kLocalStoreSectors);
+  }
+  return Get(k, "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_local_op_ld.sum") +
+         Get(k, "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_local_op_st.sum");
+}
+
 LocalTraffic TrafficOf(const KernelProfile& k) {
   const double local = Get(k, metric::kLocalLoads) + Get(k, metric::kLocalStores);
   const double others = Get(k, metric::kGlobalLoads) + Get(k, metric::kGlobalStores) +
                         Get(k, metric::kSharedLoads) + Get(k, metric::kSharedStores);
-  const double sectors = Get(k, metric::kLocalLoadSectors) + Get(k, metric::kLocalStoreSectors);
-  const double global = Get(k, metric::kLoadSectors) + Get(k, metric::kStoreSectors);
+  const double sectors = LocalSectors(k);
+  const double global = Loads(k).sectors + Stores(k).sectors;
   LocalTraffic t;
   t.instruction_share = local > 0 ? local / (local + others) : 0;
   t.sector_share = sectors > 0 ? sectors / (sectors + global) : 0;
@@ -35,11 +44,16 @@ LocalTraffic TrafficOf(const KernelProfile& k) {
 
 double Bound(const ToolInput& in, const LocalTraffic& t) {
   const double l1_hit = Get(in.kernel, metric::kL1HitPct) / 100;
-  return Cut(Normalised(in.use, in.hardware),
-             {.l2 = t.sector_share * (1 - l1_hit),
-              .l1 = std::max(t.wavefront_share, t.instruction_share),
-              .lsu = t.instruction_share,
-              .issue = t.instruction_share / 2});
+  const Shares use = Normalised(in.use, in.hardware);
+  const double cut = Cut(use, {.dram = t.sector_share,
+                               .l2 = std::max(t.sector_share * (1 - l1_hit), t.sector_share),
+                               .l1 = std::max(t.wavefront_share, t.instruction_share),
+                               .lsu = t.instruction_share,
+                               .issue = t.instruction_share});
+  // Waiting for local memory is waiting, whatever is busy.
+  const double waiting = StallShare(in.kernel, metric::kStallLongScoreboard).value_or(0) +
+                         StallShare(in.kernel, metric::kStallLgThrottle).value_or(0);
+  return std::max(cut, StallGain(use, waiting * Ramp(t.instruction_share, 0, 0.3)));
 }
 
 const LineMetrics* LocalLine(const KernelProfile& k) {

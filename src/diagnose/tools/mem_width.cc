@@ -21,10 +21,13 @@ std::optional<Finding> Examine(const ToolInput& in) {
   const double n64 = Get(k, metric::kMemory64b);
   const double all = n8 + n16 + n32 + n64 + Get(k, metric::kMemory128b);
   const Shares use = Normalised(in.use, in.hardware);
-  const double global = Get(k, metric::kLoadRequests) + Get(k, metric::kStoreRequests);
+  const double global = Loads(k).requests + Stores(k).requests;
   // Only contiguous accesses can be widened, and a full DRAM has nothing to gain.
-  const bool contiguous = Loads(k).bytes_per_sector >= 24 &&
-                          (Stores(k).requests < 0.1 * global || Stores(k).bytes_per_sector >= 24);
+  // Either the lanes' addresses stand side by side, or each lane reads side by side.
+  const double runs = Get(k, "sass.loop.narrow_runs");
+  const bool contiguous = (Loads(k).bytes_per_sector >= 24 && (Stores(k).requests < 0.1 * global ||
+                                                               Stores(k).bytes_per_sector >= 24)) ||
+                          (runs >= 2 && runs >= 0.5 * Get(k, "sass.loop.ldg"));
   if (all <= 0 || global < 0.6 * all || !contiguous || use.dram >= 0.85) {
     return std::nullopt;
   }
@@ -33,14 +36,21 @@ std::optional<Finding> Examine(const ToolInput& in) {
       n8 * (1 - 8.0 / 128) + n16 * (1 - 16.0 / 128) + n32 * (1 - 32.0 / 128) + n64 * 0.5;
   const double stalls = StallShare(k, metric::kStallLgThrottle).value_or(0) +
                         StallShare(k, metric::kStallMioThrottle).value_or(0);
+  // The fewer bytes an access moves, the longer DRAM idles while warps wait for it.
+  const double waiting = StallShare(k, metric::kStallLongScoreboard).value_or(0);
+  const double tiny = (n8 + n16 + 0.5 * n32) / all;
   Finding f;
-  f.severity = Ramp(narrow, 0.3, 0.9) * std::max({Ramp(use.lsu, 0.2, 0.5), Ramp(stalls, 0.1, 0.3),
-                                                  Ramp(use.dram, 0.3, 0.6)});
+  f.severity =
+      Ramp(narrow, 0.3, 0.9) * std::max({Ramp(use.lsu, 0.2, 0.5), Ramp(stalls, 0.1, 0.3),
+                                         Ramp(use.dram, 0.3, 0.6), tiny * Ramp(waiting, 0.4, 0.8)});
   if (f.severity <= 0) {
     return std::nullopt;
   }
   const double instructions = std::max(all, Get(k, metric::kInstructions));
-  f.bound = Cut(use, {.lsu = removable / all, .issue = removable / instructions});
+  // Wider accesses also put more bytes in flight: where memory latency is what shows, the time can
+  // fall to what the busiest resource needs.
+  f.bound = std::max(Cut(use, {.lsu = removable / all, .issue = removable / instructions}),
+                     StallGain(use, std::max(waiting, stalls)));
   f.confidence = 0.6;
   const LineMetrics* line = WorstLine(k, [](const LineMetrics& l) {
     return (Get(l, metric::kLoadRequests) + Get(l, metric::kStoreRequests)) *

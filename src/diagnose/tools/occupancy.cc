@@ -40,8 +40,9 @@ std::optional<Finding> Examine(const ToolInput& in, const Limit& own) {
   const double now = Get(k, metric::kWarpsMaximumPct) / 100;
   const Shares use = Normalised(in.use, in.hardware);
   const double sms = std::max<double>(1, in.hardware.sm_count);
-  const bool grid_is_smaller = GridSize(k) / sms <= mine;
-  if (mine <= 0 || mine >= next || now <= 0 || use.dram >= 0.8 || grid_is_smaller) {
+  // A grid of just as many blocks as fit is made for this limit.
+  const bool grid_is_smaller = GridSize(k) / sms < 0.99 * mine;
+  if (mine <= 0 || mine >= next || now <= 0 || use.dram >= 0.7 || grid_is_smaller) {
     return std::nullopt;
   }
   const double target = std::min(1.0, now * next / mine);

@@ -17,7 +17,11 @@ namespace {
 std::optional<Finding> ExamineSmallGrid(const ToolInput& in) {
   const double grid = GridSize(in.kernel);
   const double sms = in.hardware.sm_count;
-  if (sms <= 0 || grid >= sms) {
+  // What takes a few microseconds is to be fused with its neighbour, not to be spread.
+  constexpr double kShort = 5;
+  const bool tiny =
+      in.kernel.time_provenance == Provenance::kMeasured && in.kernel.time_us < kShort;
+  if (sms <= 0 || grid >= sms || tiny) {
     return std::nullopt;
   }
   Finding f;
@@ -25,7 +29,12 @@ std::optional<Finding> ExamineSmallGrid(const ToolInput& in) {
   if (f.severity <= 0) {
     return std::nullopt;
   }
-  f.bound = 1 - grid / sms;
+  // More blocks also hide each other's latency, so the bound is what the GPU would hold, not what
+  // its multiprocessors count.
+  const double resident = std::max(1.0, Waves(in.kernel, in.hardware).value_or(0) > 0
+                                            ? grid / *Waves(in.kernel, in.hardware) / sms
+                                            : 1.0);
+  f.bound = std::min(1 - grid / (sms * resident), 1 - MaxUse(Normalised(in.use, in.hardware)));
   f.confidence = 0.8;
   f.seen = fmt::format(
       "{:.0f} blocks for {:.0f} multiprocessors (want >= {:.0f}): {:.0f} of them "
@@ -47,11 +56,16 @@ std::optional<Finding> ExamineSmallGrid(const ToolInput& in) {
 }
 
 std::optional<Finding> ExamineTail(const ToolInput& in) {
-  const double waves = Get(in.kernel, metric::kWaves);
+  const double waves = Waves(in.kernel, in.hardware).value_or(0);
   if (waves < 1 || waves >= 8) {
     return std::nullopt;
   }
-  const double loss = 1 - waves / std::ceil(waves);
+  double loss = 1 - waves / std::ceil(waves);
+  const auto active = in.kernel.Value(metric::kCyclesActive);
+  const auto elapsed = in.kernel.Value(metric::kCyclesElapsed);
+  if (active && elapsed && *elapsed > 0) {
+    loss = std::min(loss, std::max(0.0, 1 - *active / *elapsed) + 0.02);  // what really idled
+  }
   Finding f;
   f.severity = Ramp(loss, 0.05, 0.4);
   if (f.severity <= 0) {
@@ -90,11 +104,12 @@ std::unique_ptr<Tool> MakeParSmallGrid() {
 }
 
 std::unique_ptr<Tool> MakeParTail() {
-  return MakeTool({.id = "par.tail",
-                   .title = "Nearly empty last wave of blocks",
-                   .classes = {},
-                   .metrics = {metric::kWaves},
-                   .examine = &ExamineTail});
+  return MakeTool(
+      {.id = "par.tail",
+       .title = "Nearly empty last wave of blocks",
+       .classes = {},
+       .metrics = {"launch__waves_per_multiprocessor|launch__occupancy_limit_registers"},
+       .examine = &ExamineTail});
 }
 
 }  // namespace kernelpro::diagnose
