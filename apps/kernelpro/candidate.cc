@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// evaluate, profile and diagnose: one candidate of a task, or a profile that somebody else made.
+// evaluate: one candidate of a task.
+#include "candidate.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include "device/emulated_launch.h"
-#include "diagnose/diagnose.h"
-#include "profile/ncu_csv.h"
 #include "profile/profile_json.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -19,15 +18,6 @@
 namespace kernelpro::app {
 namespace {
 
-using report::Json;
-
-struct Examined {
-  std::unique_ptr<Bench> bench;  ///< null for a profile from a file
-  Candidate candidate;
-  search::Assessment assessment;
-  double seed_us = 0;  ///< 0 when the seed has no time
-};
-
 Result<search::Assessment> Assess(Bench& bench, const Candidate& candidate,
                                   const std::stop_token& stop) {
   search::Workbench workbench = bench.MakeWorkbench();
@@ -37,6 +27,8 @@ Result<search::Assessment> Assess(Bench& bench, const Candidate& candidate,
   }
   return assessment;
 }
+
+}  // namespace
 
 Result<Examined> ExamineCandidate(const CandidateOptions& options, bool against_seed,
                                   const std::stop_token& stop) {
@@ -62,35 +54,6 @@ Result<Examined> ExamineCandidate(const CandidateOptions& options, bool against_
   }
   return examined;
 }
-
-/// The profile of a candidate, or of an ncu file; a candidate that is not ok has none.
-Result<Examined> Examine(const CandidateOptions& options, const std::stop_token& stop) {
-  if (options.ncu_csv.empty()) {
-    return ExamineCandidate(options, false, stop);
-  }
-  if (!options.task.empty()) {
-    return Fail(ErrorCode::kInvalidArgument, "give either TASK [FILE] or --ncu FILE, not both");
-  }
-  Examined examined;
-  KP_ASSIGN_OR_RETURN(const Profile launches, ReadNcuCsv(options.ncu_csv));
-  examined.assessment.profile = MergeLaunches(launches);
-  KP_ASSIGN_OR_RETURN(const model::GpuSpec spec, model::LoadSpec(options.gpu));
-  examined.assessment.diagnosis = Diagnose(examined.assessment.profile, HardwareOf(spec));
-  examined.assessment.evaluation.verdict = Verdict::kOk;
-  return examined;
-}
-
-/// Prints the verdict of a candidate that cannot be profiled.
-int SayVerdict(const Evaluation& evaluation, bool json) {
-  if (json) {
-    fmt::print("{}\n", search::Dump(search::EvaluationJson(evaluation)));
-  } else {
-    fmt::print("{}", report::EvaluationText(evaluation, 0));
-  }
-  return 1;
-}
-
-}  // namespace
 
 int Evaluate(const CandidateOptions& options) {
   const Interrupt interrupt;
@@ -121,45 +84,6 @@ int Evaluate(const CandidateOptions& options) {
     fmt::print("{}{}", sanitized.line, options.sanitize ? "\n" : "");
   }
   return evaluation.verdict == Verdict::kOk ? 0 : 1;
-}
-
-int ShowProfile(const CandidateOptions& options) {
-  const Interrupt interrupt;
-  const Result<Examined> examined = Examine(options, interrupt.token());
-  if (!examined) {
-    return Complain(examined.error(), options.json);
-  }
-  const search::Assessment& a = examined->assessment;
-  if (a.evaluation.verdict != Verdict::kOk) {
-    return SayVerdict(a.evaluation, options.json);
-  }
-  if (options.json) {
-    fmt::print("{}\n", ProfileJson(a.profile));
-  } else {
-    fmt::print("{}", report::ProfileText(a.profile));
-  }
-  return 0;
-}
-
-int ShowDiagnosis(const CandidateOptions& options) {
-  const Interrupt interrupt;
-  const Result<Examined> examined = Examine(options, interrupt.token());
-  if (!examined) {
-    return Complain(examined.error(), options.json);
-  }
-  const search::Assessment& a = examined->assessment;
-  if (a.evaluation.verdict != Verdict::kOk) {
-    return SayVerdict(a.evaluation, options.json);
-  }
-  if (options.json) {
-    Json json = report::DiagnosisJson(a.diagnosis);
-    json["kernels"] = report::KernelsJson(a.profile);
-    json["feedback"] = FeedbackText(a.diagnosis, a.profile);
-    fmt::print("{}\n", search::Dump(json));
-  } else {
-    fmt::print("{}", report::DiagnosisText(a.diagnosis));
-  }
-  return 0;
 }
 
 }  // namespace kernelpro::app

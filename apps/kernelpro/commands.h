@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "evidence_files.h"
+
 /// The subcommands: options as parsed, and what each returns to the shell: 0 done, 1 the job failed
 /// honestly, 2 bad usage or input, 3 the machine lacks something.
 namespace kernelpro::app {
@@ -24,16 +26,30 @@ struct OptimizeOptions {
   bool json = false;
 };
 
-struct CandidateOptions {  ///< evaluate, profile, diagnose
+struct CandidateOptions {  ///< evaluate
   std::filesystem::path task;
   std::filesystem::path source;
   std::vector<std::string> flags;
-  std::filesystem::path ncu_csv;  ///< instead of task and source (profile, diagnose)
   std::string device = "auto";
-  std::string gpu = "h200";  ///< hardware of an ncu file
-  bool no_filter = false;    ///< real GPU: do not ask the emulator first
-  bool sanitize = false;     ///< evaluate: compute-sanitizer too
+  bool no_filter = false;  ///< real GPU: do not ask the emulator first
+  bool sanitize = false;   ///< evaluate: compute-sanitizer too
   bool json = false;
+};
+
+/// profile and diagnose: a candidate of a task, a program of its own, or files.
+struct DiagnoseOptions {
+  CandidateOptions candidate;          ///< task: also a .cu file or a program
+  std::string kernel;                  ///< of a program
+  std::vector<std::string> arguments;  ///< of a program
+  bool no_counters = false;            ///< of a program: leave the hardware counters alone
+  EvidenceFiles files;
+  std::string gpu = "auto";  ///< whose figures are used for files
+  std::filesystem::path before, after;
+  std::filesystem::path rules;               ///< folder of the user's rules
+  std::vector<std::filesystem::path> tools;  ///< the user's own programs
+  double tool_seconds = 10;
+  std::string format = "text";  ///< text | feedback | markdown
+  std::filesystem::path save;   ///< the profile as JSON
 };
 
 struct EmulateOptions {
@@ -55,7 +71,13 @@ struct ClockOptions {
   bool json = false;
 };
 
-struct PlainOptions {  ///< tools, doctor
+struct PlainOptions {  ///< doctor
+  bool json = false;
+};
+
+struct ToolsOptions {
+  std::string id;               ///< show: which tool; empty: list all
+  std::filesystem::path rules;  ///< the user's, beside the built-in ones
   bool json = false;
 };
 
@@ -70,12 +92,12 @@ struct SelftestOptions {
 
 [[nodiscard]] int Optimize(const OptimizeOptions& options);
 [[nodiscard]] int Evaluate(const CandidateOptions& options);
-[[nodiscard]] int ShowProfile(const CandidateOptions& options);
-[[nodiscard]] int ShowDiagnosis(const CandidateOptions& options);
+[[nodiscard]] int ShowProfile(const DiagnoseOptions& options);
+[[nodiscard]] int ShowDiagnosis(const DiagnoseOptions& options);
 [[nodiscard]] int Emulate(const EmulateOptions& options);
 [[nodiscard]] int Selftest(const SelftestOptions& options);
 [[nodiscard]] int StudyTheClock(const ClockOptions& options);
-[[nodiscard]] int ListTools(const PlainOptions& options);
+[[nodiscard]] int ShowTools(const ToolsOptions& options);
 [[nodiscard]] int Doctor(const PlainOptions& options);
 
 }  // namespace kernelpro::app

@@ -28,6 +28,7 @@
 #include "report/text.h"
 #include "search/record.h"
 #include "setup.h"
+#include "toolchain/ptxas_figures.h"
 
 namespace kernelpro::app {
 namespace {
@@ -80,11 +81,7 @@ Result<Source> Load(const EmulateOptions& options, const std::stop_token& stop) 
     }
     ptx_file = outcome.build->ptx;
     for (const auto& [name, figures] : outcome.build->kernels) {
-      loaded.resources[name] = {.registers_per_thread = figures.registers,
-                                .static_shared_bytes = figures.shared_bytes,
-                                .local_bytes_per_thread = figures.stack_bytes,
-                                .spill_store_bytes = figures.spill_store_bytes,
-                                .spill_load_bytes = figures.spill_load_bytes};
+      loaded.resources[name] = ResourcesOf(figures);
     }
   }
   KP_ASSIGN_OR_RETURN(const std::string text, ReadFile(ptx_file));

@@ -45,20 +45,70 @@ void AddOptimize(CLI::App& app, OptimizeOptions& o) {
 }
 
 CLI::App* AddCandidate(CLI::App& app, const char* name, const char* what, const char* example,
-                       CandidateOptions& o, bool from_file) {
+                       CandidateOptions& o, const char* task) {
   CLI::App* const c = Add(app, name, what, example);
-  c->add_option("TASK", o.task, "Folder with task.toml and reference.cc");
+  c->add_option("TASK", o.task, task);
   c->add_option("FILE", o.source, "The candidate's CUDA source (default: the task's seed.cu)");
   c->add_option("--flag", o.flags, "Extra compiler flag; may be repeated");
   c->add_option("--device", o.device, kDevice)->capture_default_str();
   c->add_flag("--no-filter", o.no_filter,
               "Real GPU: do not run the candidate on the emulator first");
-  if (from_file) {
-    c->add_option("--ncu", o.ncu_csv, "Read this `ncu --csv` output instead of running anything");
-    c->add_option("--gpu", o.gpu, "The GPU that the --ncu file was made on")->capture_default_str();
-  }
   AddJson(c, &o.json);
   return c;
+}
+
+/// profile and diagnose.
+CLI::App* AddDiagnose(CLI::App& app, const char* name, const char* what, const char* example,
+                      DiagnoseOptions& o) {
+  CLI::App* const c =
+      AddCandidate(app, name, what, example, o.candidate,
+                   "Folder with task.toml and reference.cc; or a CUDA program with a main: its .cu "
+                   "file, or on a real GPU the program itself");
+  c->add_option("--kernel", o.kernel,
+                "Of a program: the kernel, as written or mangled (default: the one that takes most "
+                "time)");
+  c->add_option("--arg", o.arguments, "Of a program: an argument; may be repeated");
+  c->add_flag("--no-counters", o.no_counters,
+              "Of a program on a real GPU: leave the hardware counters alone");
+  c->add_option("--ncu", o.files.ncu, "A file of Nsight Compute: CSV, text or .ncu-rep");
+  c->add_option("--nsys", o.files.nsys, "A file of Nsight Systems: stats as text or CSV, SQLite");
+  c->add_option("--sass", o.files.sass,
+                "Machine code: cuobjdump -sass, nvdisasm (text or JSON), a cubin or a program");
+  c->add_option("--ptxas", o.files.ptxas, "A build log with what ptxas said (-Xptxas -v)");
+  c->add_option("--activity", o.files.activity, "A trace of kernelpro's activity library");
+  c->add_option("--profile", o.files.profile, "A profile that --save wrote");
+  c->add_option("--gpu", o.gpu,
+                "Whose figures are used for files: auto, h200, h100, a100, l4, rtx4090")
+      ->capture_default_str();
+  c->add_option("--save", o.save, "Write the profile to this file as JSON");
+  return c;
+}
+
+void AddExperts(CLI::App* c, DiagnoseOptions& o) {
+  c->add_option("--before", o.before,
+                "Compare: the profile before a change (any file of the above)");
+  c->add_option("--after", o.after, "Compare: the profile after it");
+  c->add_option("--rules", o.rules, "Folder with rules of your own (docs/plugins.md)");
+  c->add_option("--tool", o.tools,
+                "A program of your own: gets the profile as JSON, answers with findings; may be "
+                "repeated");
+  c->add_option("--tool-seconds", o.tool_seconds, "How long such a program may take")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  c->add_option("--format", o.format, "text | feedback (for a model) | markdown")
+      ->check(CLI::IsMember({"text", "feedback", "markdown"}))
+      ->capture_default_str();
+}
+
+void AddTools(CLI::App& app, ToolsOptions& o) {
+  CLI::App* const c = Add(app, "tools", "List the expert tools, or show one",
+                          "kernelpro tools show mem.coalesce_ld");
+  AddJson(c, &o.json);
+  c->add_option("--rules", o.rules, "Folder with rules of your own");
+  c->add_subcommand("list", "List the tools (the default)")->fallthrough();
+  CLI::App* const show = c->add_subcommand("show", "What a tool looks for, and its formulas");
+  show->add_option("ID", o.id, "mem.coalesce_ld, ...")->required();
+  show->fallthrough();
 }
 
 void AddEmulate(CLI::App& app, EmulateOptions& o) {
@@ -116,27 +166,33 @@ int Main(int argc, char** argv) {
   app.footer("kernelpro COMMAND --help shows the options and an example of a command.");
   OptimizeOptions optimize;
   CandidateOptions evaluate;
-  CandidateOptions profile;
-  CandidateOptions diagnose;
+  DiagnoseOptions profile;
+  DiagnoseOptions diagnose;
   EmulateOptions emulate;
   SelftestOptions selftest;
   ClockOptions clock;
-  PlainOptions tools;
+  ToolsOptions tools;
   PlainOptions doctor;
   AddOptimize(app, optimize);
   AddCandidate(app, "evaluate", "Check and time one candidate",
-               "kernelpro evaluate examples/tasks/matmul my_matmul.cu --json", evaluate, false)
+               "kernelpro evaluate examples/tasks/matmul my_matmul.cu --json", evaluate,
+               "Folder with task.toml and reference.cc")
       ->add_flag("--sanitize", evaluate.sanitize,
                  "Real GPU: also run it under compute-sanitizer's memcheck, racecheck, initcheck "
                  "and synccheck, as optimize does with its winner");
-  AddCandidate(app, "profile", "Show the metrics of a candidate, or of an ncu file",
-               "kernelpro profile examples/tasks/transpose seed.cu", profile, true);
-  AddCandidate(app, "diagnose", "Say what the experts see in a candidate, or in an ncu file",
-               "kernelpro diagnose --ncu report.csv --gpu h200", diagnose, true);
+  AddDiagnose(
+      app, "profile",
+      "Show the metrics of a candidate, of a CUDA program, or what a reader understood of a "
+      "file",
+      "kernelpro profile --ncu report.csv --json", profile);
+  AddExperts(AddDiagnose(app, "diagnose",
+                         "Say what the experts see in a candidate, in a CUDA program, or in files",
+                         "kernelpro diagnose --ncu report.csv --ptxas build.log", diagnose),
+             diagnose);
   AddEmulate(app, emulate);
   AddSelftest(app, selftest);
   AddClock(app, clock);
-  AddJson(Add(app, "tools", "List the expert tools", "kernelpro tools"), &tools.json);
+  AddTools(app, tools);
   AddJson(Add(app, "doctor", "Check what this machine has and lacks", "kernelpro doctor"),
           &doctor.json);
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
@@ -171,7 +227,7 @@ int Main(int argc, char** argv) {
   if (command == "selftest") {
     return Selftest(selftest);
   }
-  return command == "tools" ? ListTools(tools) : Doctor(doctor);
+  return command == "tools" ? ShowTools(tools) : Doctor(doctor);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "evaluate/reference.h"
 #include "evaluate/sanity_gate.h"
 #include "evaluate/trial_run.h"
+#include "toolchain/ptxas_figures.h"
 
 namespace kernelpro {
 namespace {
@@ -155,11 +156,7 @@ class Referee final : public Evaluator {
     }
     request.library = build.library;
     for (const auto& [name, figures] : build.kernels) {
-      request.kernels[name] = {.registers_per_thread = figures.registers,
-                               .static_shared_bytes = figures.shared_bytes,
-                               .local_bytes_per_thread = figures.stack_bytes,
-                               .spill_store_bytes = figures.spill_store_bytes,
-                               .spill_load_bytes = figures.spill_load_bytes};
+      request.kernels[name] = ResourcesOf(figures);
     }
     Stopwatch watch;
     KP_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, device_.Open(request));

@@ -105,4 +105,12 @@ std::map<std::string, KernelFigures> ParsePtxasFigures(std::string_view log) {
   return kernels;
 }
 
+model::KernelResources ResourcesOf(const KernelFigures& figures) {
+  return {.registers_per_thread = figures.registers,
+          .static_shared_bytes = figures.shared_bytes,
+          .local_bytes_per_thread = figures.stack_bytes,
+          .spill_store_bytes = figures.spill_store_bytes,
+          .spill_load_bytes = figures.spill_load_bytes};
+}
+
 }  // namespace kernelpro

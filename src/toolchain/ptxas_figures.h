@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "emulator/model/model.h"
 #include "toolchain/toolchain.h"
 
 namespace kernelpro {
@@ -20,5 +21,8 @@ namespace kernelpro {
 /// that were not inlined are not the kernel's; their stack is in its "cumulative stack size". When
 /// a kernel comes twice (two architectures) the last one counts.
 [[nodiscard]] std::map<std::string, KernelFigures> ParsePtxasFigures(std::string_view log);
+
+/// The same figures as the time model and the emulator take them.
+[[nodiscard]] model::KernelResources ResourcesOf(const KernelFigures& figures);
 
 }  // namespace kernelpro

@@ -128,6 +128,11 @@ Diagnosis Judge(Profile profile, const std::map<std::string, double>& task) {
   return Diagnose(profile, H200());
 }
 
+bool Fired(const Diagnosis& diagnosis, const std::string& id) {
+  return RankOf(diagnosis, {id}).has_value() ||
+         std::ranges::any_of(diagnosis.suppressed, [&](const Suppressed& s) { return s.id == id; });
+}
+
 std::optional<std::size_t> RankOf(const Diagnosis& diagnosis, const std::vector<std::string>& ids) {
   for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
     if (std::ranges::find(ids, diagnosis.findings[i].id) != ids.end()) {

@@ -60,6 +60,9 @@ class Profiles {
 /// The built-in tools' findings on the profile, with the task's figures.
 [[nodiscard]] Diagnosis Judge(Profile profile, const std::map<std::string, double>& task);
 
+/// Whether a tool had something to say, be it suppressed in favour of another.
+[[nodiscard]] bool Fired(const Diagnosis& diagnosis, const std::string& id);
+
 /// Position of the first finding that has one of the ids; 0 is the primary one. Nothing: none has.
 [[nodiscard]] std::optional<std::size_t> RankOf(const Diagnosis& diagnosis,
                                                 const std::vector<std::string>& ids);

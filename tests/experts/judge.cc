@@ -47,7 +47,7 @@ int Matrix(const std::string& lists, Profiles& profiles) {
       continue;
     }
     const Diagnosis d = Judge(*profile, c.task);
-    const bool fired = RankOf(d, {c.tool}).has_value();
+    const bool fired = Fired(d, c.tool);
     ++all;
     right += fired == c.fires ? 1 : 0;
     if (fired != c.fires) {

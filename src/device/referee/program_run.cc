@@ -96,6 +96,7 @@ std::vector<std::string> Environment(const std::filesystem::path& runtime) {
   const char* const old = std::getenv("LD_LIBRARY_PATH");
   environment.push_back(fmt::format("LD_LIBRARY_PATH={}{}{}", runtime.parent_path().string(),
                                     old != nullptr ? ":" : "", old != nullptr ? old : ""));
+  environment.push_back(fmt::format("KERNELPRO_EMULATED_GPU_FD={}", protocol::kGpuFd));
   return environment;
 }
 

@@ -28,6 +28,12 @@ std::optional<Finding> Examine(const ToolInput& in) {
   const double waste = 1 - lanes / std::min(32.0, warp_lanes);
   Finding f;
   f.severity = Ramp(waste, 0.15, 0.6);
+  // Full warps whose instructions are switched off lane by lane split nowhere: that costs issue
+  // slots only, as in a tree reduction.
+  constexpr double kFull = 28;
+  if (active >= kFull && Get(k, metric::kBranchesDivergent) <= 0) {
+    f.severity *= 0.4;
+  }
   if (f.severity <= 0) {
     return std::nullopt;
   }

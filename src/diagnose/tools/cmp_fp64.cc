@@ -64,7 +64,7 @@ std::optional<Finding> Examine(const ToolInput& in) {
                            : 0.5;
   // A double costs its conversion, twice the registers, and division or square root a long
   // sequence: both pipes and issue are relieved together.
-  const double relieved = std::min(1.0, of_all);
+  const double relieved = std::min(1.0, 1.5 * of_all);
   f.bound = std::max(share * (1 - rates) * use.fp64, Cut(use, {.fma = relieved,
                                                                .alu = relieved,
                                                                .fp64 = 1.0,

@@ -16,6 +16,7 @@ namespace {
 /// sequences of other instructions around them.
 constexpr double kRemovable = 0.5;
 constexpr double kMost = 0.9;
+constexpr double kAround = 0.7;
 
 std::optional<Finding> Examine(const ToolInput& in) {
   const Shares use = Normalised(in.use, in.hardware);
@@ -24,7 +25,7 @@ std::optional<Finding> Examine(const ToolInput& in) {
   if (f.severity <= 0) {
     return std::nullopt;
   }
-  f.bound = Cut(use, {.fma = kRemovable, .alu = kRemovable, .xu = kMost, .issue = kRemovable});
+  f.bound = Cut(use, {.fma = kAround, .alu = kAround, .xu = kMost, .issue = kAround});
   f.confidence = 0.6;
   const LineMetrics* line = WorstLine(in.kernel, [](const LineMetrics& l) {
     return Get(l, metric::kSpecialFunctions) + Get(l, metric::kDoubleConversions);
