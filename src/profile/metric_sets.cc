@@ -265,8 +265,28 @@ constexpr Entry kSass[] = {
     {"smsp__sass_thread_inst_executed_op_fp64_pred_on.sum", kAll},
 };
 
+/// One by one: the group "smsp__pcsamp_warp_stall_reasons" gives only its total on the source page
+/// (ncu 2025.3).
 constexpr Entry kSamples[] = {
-    {"group:smsp__pcsamp_warp_stall_reasons", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_barrier", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_branch_resolving", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_dispatch_stall", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_drain", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_imc_miss", k80 | k90},
+    {"smsp__pcsamp_warps_issue_stalled_lg_throttle", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_long_scoreboard", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_math_pipe_throttle", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_membar", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_mio_throttle", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_misc", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_no_instructions", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_not_selected", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_selected", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_short_scoreboard", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_sleeping", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_tex_throttle", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_wait", kAll},
+    {"smsp__pcsamp_warps_issue_stalled_warpgroup_arrive", k90},
     {"smsp__pcsamp_sample_count", kAll},
 };
 

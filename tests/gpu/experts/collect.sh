@@ -64,7 +64,11 @@ all_metrics() { grep -v '^#' "$here/metrics.txt" | grep -v '^ *$' | sort -u | pa
 # Without what only some versions of ncu know: the hardware's counters alone.
 safe_metrics() { sed '/^# used by formulas/,$d' "$here/metrics.txt" | grep '^[a-z]' |
   sort -u | paste -sd, -; }
-source_metrics=group:smsp__pcsamp_warp_stall_reasons,smsp__pcsamp_sample_count
+# One by one: of the group the page shows only the total.
+source_metrics=smsp__pcsamp_sample_count
+for reason in barrier branch_resolving dispatch_stall drain imc_miss lg_throttle long_scoreboard math_pipe_throttle membar mio_throttle misc no_instructions not_selected selected short_scoreboard sleeping tex_throttle wait warpgroup_arrive; do
+  source_metrics+=,smsp__pcsamp_warps_issue_stalled_$reason
+done
 source_metrics+=,inst_executed,thread_inst_executed
 source_metrics+=,memory_l2_theoretical_sectors_global,memory_l2_theoretical_sectors_global_ideal
 source_metrics+=,memory_l1_wavefronts_shared,memory_l1_wavefronts_shared_ideal
