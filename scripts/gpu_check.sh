@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything that only a GPU can show, on a machine with an NVIDIA GPU and the CUDA toolkit; nothing is
 # installed: scripts/gpu_check.sh [BUNDLE_FOLDER] [PART...]. Parts: doctor tests clock selftest optimize
-# (default: all). Without a folder build/release is used. A table comes last; exit code 1 when a part failed.
+# experts (default: all but experts). Without a folder build/release is used. A table comes last; exit code 1 when a part failed.
 #   KP_OUT      folder for the reports of the parts (default: a new temporary one)
 #   KP_RUNS     runs of the exploit suite (3)          KP_DEVICE   cuda
+#   KP_EXPERTS  programs of tests/gpu/experts (all), KP_SECONDS for them (560)
 #   KP_EVALUATIONS  of each example task (20)          KP_REPEATS  of the clock study (20)
 set -uo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -60,6 +61,40 @@ for part in "${parts[@]}"; do
           --run "$out/run_$name" > "$out/optimize_$name.txt" 2> "$out/optimize_$name.err"; code=$?
         row "optimize $name" "$(judge $code)" \
           "$(grep '^speedup over the seed' "$out/optimize_$name.txt"); $(grep 'rank correlation' "$out/optimize_$name.txt")"
+      done
+      ;;
+    experts)
+      # The programs that the experts are judged on: profiles and traces for experts_store, and what
+      # kernelpro itself says of some of them.
+      programs=$here/tests/gpu/experts
+      mkdir -p "$out/experts"
+      for source in "$programs"/sys_*.cu; do
+        name=$(basename "$source" .cu)
+        nvcc -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -I"$programs" "$source" \
+          -o "$out/experts/$name.bin" > /dev/null 2>&1 &
+      done
+      wait
+      traced=0
+      for program in "$out"/experts/sys_*.bin; do
+        name=$(basename "$program" .bin)
+        CUDA_INJECTION64_PATH=$bundle/lib/kernelpro/libkernelpro-activity.so \
+          KERNELPRO_ACTIVITY_FILE=$out/experts/$name.activity.jsonl timeout 60 "$program" \
+          > "$out/experts/$name.times.csv" 2> "$out/experts/$name.err" && traced=$((traced + 1))
+        rm -f "$program"
+      done
+      row "activity traces" "$(judge $((traced == 0)))" "$traced programs"
+      # shellcheck disable=SC2086
+      EXPERTS_SECONDS=${KP_SECONDS:-560} bash "$programs/collect.sh" "$out/experts" ${KP_EXPERTS:-} \
+        > "$out/experts/table.txt" 2>&1; code=$?
+      tail -60 "$out/experts/table.txt"
+      row "experts' programs" "$(judge $code)" "$(grep -c ^.- "$out/experts/table.txt") lines"
+      for case in core_memory:mem_coalesce_ld core_shared:smem_bank core_compute:cmp_divergence; do
+        for twin in fires silent; do
+          name=${case#*:}__$twin
+          kernelpro diagnose "$programs/${case%:*}.cu" --device "$device" --kernel "$name" --arg time \
+            --arg "$name" > "$out/diagnose_$name.txt" 2>&1; code=$?
+          row "diagnose $name" "$(judge $code)" "$(grep -m1 '^\[' "$out/diagnose_$name.txt")"
+        done
       done
       ;;
     *) echo "no part '$part'" >&2; exit 2 ;;

@@ -152,7 +152,7 @@ void CapByFloor(Finding& finding, const Profile& profile) {
 bool IsWorthSaying(const Finding& finding, bool timed) {
   return finding.severity >= kLeastSeverity &&
          (finding.bound >= kLeastBound || !timed || finding.id == "mem.dram_roof" ||
-          finding.id.starts_with("nrg."));
+          finding.id == "lat.not_selected" || finding.id.starts_with("nrg."));
 }
 
 /// Tools of the whole run, or those of a kernel.

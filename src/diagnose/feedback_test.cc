@@ -52,6 +52,9 @@ ProfileBuilder Scattered() {
 TEST(FeedbackText, EqualsTheGoldenFile) {
   const std::string path =
       std::string(KP_SOURCE_DIR) + "/tests/data/diagnose/feedback_scattered.txt";
+  if (std::getenv("KERNELPRO_WRITE_GOLDEN") != nullptr) {
+    std::ofstream(path) << Text(Scattered());
+  }
   std::ifstream in(path);
   std::stringstream expected;
   expected << in.rdbuf();

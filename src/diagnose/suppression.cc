@@ -150,8 +150,9 @@ struct Precedence {
 };
 
 /// The cure of `first` moves data or work to other places, so that `then` has to be measured anew.
-constexpr std::array<Precedence, 52> kPrecedence = {{
+constexpr std::array<Precedence, 53> kPrecedence = {{
     {"mem.coalesce_ld", "mem.coalesce_st"},
+    {"mem.coalesce_ld", "cmp.issue"},
     {"mem.coalesce_ld", "mem.l1_reuse"},
     {"mem.coalesce_ld", "mem.excess"},
     {"mem.coalesce_ld", "par.*"},
@@ -207,7 +208,7 @@ constexpr std::array<Precedence, 52> kPrecedence = {{
 
 constexpr double kHostFirst = 0.6;          ///< membership from which kernels come later
 constexpr double kLeastRankedBound = 0.01;  ///< findings without a bound still have an order
-constexpr double kSure = 0.4;  ///< severity from which a finding goes before what it disturbs
+constexpr double kSure = 0.35;  ///< severity from which a finding goes before what it disturbs
 
 }  // namespace
 

@@ -2,8 +2,10 @@
 #include "report/text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "report/diff.h"
@@ -48,8 +50,12 @@ std::string FindingText(const Finding& f) {
   if (f.line != 0) {
     text += fmt::format(" at {}:{}", f.file, f.line);
   }
-  text += fmt::format(" in {} (upper bound: {:.0f}% of its time, {:.2f}x)\n", f.kernel,
-                      100 * f.bound, 1 / (1 - std::min(f.bound, 0.999)));
+  text += fmt::format(" in {} ({})\n", f.kernel,
+                      f.bound > 0 ? fmt::format("upper bound: {:.0f}% of {} time, {:.2f}x",
+                                                100 * f.bound,
+                                                f.id.starts_with("sys.") ? "the run's" : "its",
+                                                1 / (1 - std::min(f.bound, 0.999)))
+                                  : std::string("no upper bound: nothing was timed"));
   const auto add = [&text](std::string_view name, const std::string& sentence) {
     if (!sentence.empty()) {
       text += fmt::format("{:<6} {}\n", name, sentence);
@@ -57,7 +63,11 @@ std::string FindingText(const Finding& f) {
   };
   add("seen", f.seen);
   add("why", f.why);
+  add("from", f.rests_on);
   add("do", f.action);
+  for (std::size_t i = 1; i < f.remedies.size(); ++i) {
+    add("or", f.remedies[i]);
+  }
   add("check", f.check);
   add("avoid", f.avoid);
   return text;
@@ -76,6 +86,13 @@ std::string DiagnosisText(const Diagnosis& diagnosis) {
   }
   for (const std::string& fine : diagnosis.fine) {
     text += fmt::format("\nfine: {}", fine);
+  }
+  if (!diagnosis.not_run.empty()) {
+    std::set<std::string> ids;
+    for (const NotRun& tool : diagnosis.not_run) {
+      ids.insert(tool.id);
+    }
+    text += fmt::format("\nnot examined, for lack of figures: {}", fmt::join(ids, " "));
   }
   for (const Suppressed& s : diagnosis.suppressed) {
     text += fmt::format("\nnot said: {} ({}: {})", s.id, s.by, s.why);

@@ -136,14 +136,25 @@ Json DiagnosisJson(const Diagnosis& diagnosis) {
                         {"file", f.file},
                         {"line", f.line},
                         {"confidence", f.confidence},
+                        {"rests_on", f.rests_on},
+                        {"seen", f.seen},
+                        {"why", f.why},
+                        {"do", f.remedies},
+                        {"check", f.check},
+                        {"avoid", f.avoid},
                         {"evidence", f.evidence}});
   }
   Json suppressed = Json::array();
   for (const Suppressed& s : diagnosis.suppressed) {
     suppressed.push_back({{"id", s.id}, {"kernel", s.kernel}, {"by", s.by}, {"why", s.why}});
   }
+  Json not_run = Json::array();
+  for (const NotRun& tool : diagnosis.not_run) {
+    not_run.push_back({{"id", tool.id}, {"kernel", tool.kernel}, {"missing", tool.missing}});
+  }
   return {{"classes", std::move(classes)},
           {"findings", std::move(findings)},
+          {"not_run", std::move(not_run)},
           {"suppressed", std::move(suppressed)},
           {"fine", diagnosis.fine}};
 }

@@ -57,8 +57,8 @@ Result<std::vector<MatrixCase>> ReadMatrix(const std::filesystem::path& folder) 
   return cases;
 }
 
-Result<std::vector<PairCase>> ReadPairs(const std::filesystem::path& folder) {
-  KP_ASSIGN_OR_RETURN(const TomlNode root, Read(folder / "pairs.toml"));
+Result<std::vector<PairCase>> ReadPairs(const std::filesystem::path& list) {
+  KP_ASSIGN_OR_RETURN(const TomlNode root, Read(list));
   std::vector<PairCase> pairs;
   for (const TomlNode& node : root.items) {
     PairCase pair{node.key, Text(node, "program"), {}, {}};

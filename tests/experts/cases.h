@@ -35,7 +35,7 @@ struct TunedCase {
 };
 
 [[nodiscard]] Result<std::vector<MatrixCase>> ReadMatrix(const std::filesystem::path& folder);
-[[nodiscard]] Result<std::vector<PairCase>> ReadPairs(const std::filesystem::path& folder);
+[[nodiscard]] Result<std::vector<PairCase>> ReadPairs(const std::filesystem::path& list);
 [[nodiscard]] Result<std::vector<TunedCase>> ReadTuned(const std::filesystem::path& folder);
 
 /// Stored profiles by program, read once.

@@ -66,8 +66,11 @@ int Matrix(const std::string& lists, Profiles& profiles) {
   return all - right;
 }
 
-int Pairs(const std::string& lists, Profiles& profiles) {
-  const auto pairs = ReadPairs(lists);
+int Pairs(const std::string& list, Profiles& profiles) {
+  const auto pairs = ReadPairs(list);
+  if (!pairs) {
+    return 0;
+  }
   int named = 0;
   int held = 0;
   int all = 0;
@@ -129,7 +132,7 @@ void Tuned(const std::string& lists, Profiles& profiles) {
 }
 
 void Show(const std::string& lists, Profiles& profiles, const std::string& name) {
-  const auto pairs = ReadPairs(lists);
+  const auto pairs = ReadPairs(lists + "/pairs.toml");
   const auto matrix = ReadMatrix(lists);
   for (const PairCase& p : *pairs) {
     for (const char* side : {"__bad", "__good"}) {
@@ -161,7 +164,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   Matrix(argv[1], profiles);
-  Pairs(argv[1], profiles);
+  Pairs(std::string(argv[1]) + "/pairs.toml", profiles);
+  Pairs(std::string(argv[1]) + "/validation.toml", profiles);
   Tuned(argv[1], profiles);
   return 0;
 }

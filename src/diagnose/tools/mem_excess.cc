@@ -27,7 +27,8 @@ std::optional<Finding> Examine(const ToolInput& in) {
   f.bound = Cut(Normalised(in.use, in.hardware), {.dram = 1 - 1 / ratio});
   // One pass may also run closer to the roof than several do.
   const double least = *needed / std::max(1.0, in.hardware.dram_bytes_per_s);
-  if (const double seconds = RunSeconds(in.kernel); seconds > 0 && in.hardware.dram_bytes_per_s > 0) {
+  if (const double seconds = RunSeconds(in.kernel);
+      seconds > 0 && in.hardware.dram_bytes_per_s > 0) {
     f.bound = std::max(f.bound, 1 - least / seconds);
   }
   f.confidence = 0.7;

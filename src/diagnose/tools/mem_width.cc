@@ -39,10 +39,13 @@ std::optional<Finding> Examine(const ToolInput& in) {
   // The fewer bytes an access moves, the longer DRAM idles while warps wait for it.
   const double waiting = StallShare(k, metric::kStallLongScoreboard).value_or(0);
   const double tiny = (n8 + n16 + 0.5 * n32) / all;
+  // Where only each lane's own addresses are consecutive, the mapping of lanes comes first.
+  constexpr double kOfLanes = 0.6;
+  const double certainty = Loads(k).bytes_per_sector >= 24 ? 1 : kOfLanes;
   Finding f;
-  f.severity =
-      Ramp(narrow, 0.3, 0.9) * std::max({Ramp(use.lsu, 0.2, 0.5), Ramp(stalls, 0.1, 0.3),
-                                         Ramp(use.dram, 0.3, 0.6), tiny * Ramp(waiting, 0.4, 0.8)});
+  f.severity = certainty * Ramp(narrow, 0.3, 0.9) *
+               std::max({Ramp(use.lsu, 0.2, 0.5), Ramp(stalls, 0.1, 0.3), Ramp(use.dram, 0.3, 0.6),
+                         tiny * Ramp(waiting, 0.4, 0.8)});
   if (f.severity <= 0) {
     return std::nullopt;
   }
