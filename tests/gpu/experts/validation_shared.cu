@@ -44,7 +44,8 @@ static void AddLu() {
       [=] { lu32__good<<<systems / 4, 128>>>(in, out); }, out, n);
 }
 
-// Density of a cell of 256 particles kept in shared memory as records of 8 words, or as columns.
+// Density of a cell of 256 particles kept in shared memory as records of 8 words
+// (x, vx, y, vy, z, vz, mass, size), or as columns.
 KERNEL density__bad(const float* __restrict__ in, float* __restrict__ out) {
   __shared__ float cell[256][8];
   const int t = threadIdx.x;
@@ -53,13 +54,13 @@ KERNEL density__bad(const float* __restrict__ in, float* __restrict__ out) {
     cell[t][k] = in[base + k * 256 + t];
   }
   __syncthreads();
-  const float x = cell[t][0], y = cell[t][1], z = cell[t][2];
+  const float x = cell[t][0], y = cell[t][2], z = cell[t][4];
   float s = 0;
 #pragma unroll 4
   for (int k = 1; k <= 96; ++k) {
     const int o = (t + k) % 256;
-    const float dx = cell[o][0] - x, dy = cell[o][1] - y, dz = cell[o][2] - z;
-    s += cell[o][3] * fmaxf(0.0f, 2.0f - (dx * dx + dy * dy + dz * dz));
+    const float dx = cell[o][0] - x, dy = cell[o][2] - y, dz = cell[o][4] - z;
+    s += cell[o][6] * fmaxf(0.0f, 2.0f - (dx * dx + dy * dy + dz * dz));
   }
   out[blockIdx.x * 256 + t] = s;
 }
@@ -72,13 +73,13 @@ KERNEL density__good(const float* __restrict__ in, float* __restrict__ out) {
     cell[k][t] = in[base + k * 256 + t];
   }
   __syncthreads();
-  const float x = cell[0][t], y = cell[1][t], z = cell[2][t];
+  const float x = cell[0][t], y = cell[2][t], z = cell[4][t];
   float s = 0;
 #pragma unroll 4
   for (int k = 1; k <= 96; ++k) {
     const int o = (t + k) % 256;
-    const float dx = cell[0][o] - x, dy = cell[1][o] - y, dz = cell[2][o] - z;
-    s += cell[3][o] * fmaxf(0.0f, 2.0f - (dx * dx + dy * dy + dz * dz));
+    const float dx = cell[0][o] - x, dy = cell[2][o] - y, dz = cell[4][o] - z;
+    s += cell[6][o] * fmaxf(0.0f, 2.0f - (dx * dx + dy * dy + dz * dz));
   }
   out[blockIdx.x * 256 + t] = s;
 }
