@@ -44,12 +44,12 @@ static void AddBlackScholes() {
 // floats from the host.
 KERNEL adam__bad(const float* __restrict__ w, const float* __restrict__ g,
                  const float* __restrict__ m, const float* __restrict__ v, float* __restrict__ out,
-                 int n, int step) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-    const float m1 = 0.9 * m[i] + (1 - 0.9) * g[i];
-    const float v1 = 0.999 * fabsf(v[i]) + (1 - 0.999) * g[i] * g[i];
-    const float mh = m1 / (1 - pow(0.9 + 1e-9 * (i & 1), step));
-    const float vh = v1 / (1 - pow(0.999 + 1e-9 * (i & 1), step));
+                 int n, double beta1, double beta2, int step) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    const float m1 = beta1 * m[i] + (1 - beta1) * g[i];
+    const float v1 = beta2 * fabsf(v[i]) + (1 - beta2) * g[i] * g[i];
+    const float mh = m1 / (1 - pow(beta1, step)), vh = v1 / (1 - pow(beta2, step));
     out[i] = w[i] - 1e-3 * mh / (sqrt(vh) + 1e-8);
   }
 }
@@ -57,7 +57,8 @@ KERNEL adam__bad(const float* __restrict__ w, const float* __restrict__ g,
 KERNEL adam__good(const float* __restrict__ w, const float* __restrict__ g,
                   const float* __restrict__ m, const float* __restrict__ v,
                   float* __restrict__ out, int n, float im, float iv) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
     const float m1 = 0.9f * m[i] + 0.1f * g[i];
     const float v1 = 0.999f * fabsf(v[i]) + 0.001f * g[i] * g[i];
     out[i] = w[i] - 1e-3f * (m1 * im) / (sqrtf(v1 * iv) + 1e-8f);
@@ -65,7 +66,7 @@ KERNEL adam__good(const float* __restrict__ w, const float* __restrict__ g,
 }
 
 static void AddAdam() {
-  const int n = 10 << 20, grid = pairs::kSms * 6, step = 17;
+  const int n = 10 << 20, grid = n / 320, step = 17;
   float* p[4];
   for (int k = 0; k < 4; ++k) {
     p[k] = suite::Buffer<float>(n, suite::Fill::kFloat, 20 + k);
@@ -75,7 +76,7 @@ static void AddAdam() {
   const float im = static_cast<float>(1 / (1 - std::pow(0.9, step)));
   const float iv = static_cast<float>(1 / (1 - std::pow(0.999, step)));
   pairs::Add(
-      "adam", [=] { adam__bad<<<grid, 320>>>(w, g, m, v, out, n, step); },
+      "adam", [=] { adam__bad<<<grid, 320>>>(w, g, m, v, out, n, 0.9, 0.999, step); },
       [=] { adam__good<<<grid, 320>>>(w, g, m, v, out, n, im, iv); }, out, n, 1e-2);
 }
 
@@ -195,16 +196,16 @@ __device__ float Shade(int material, float v) {
   float s = v;
   switch (material) {
     case 0:
-      for (int k = 0; k < 160; ++k) s = fmaf(s, 0.9f, v * 0.01f);
+      for (int k = 0; k < 480; ++k) s = fmaf(s, 0.9f, v * 0.01f);
       break;
     case 1:
-      for (int k = 0; k < 80; ++k) s = s - 0.1f * s * s + 0.02f * v;
+      for (int k = 0; k < 240; ++k) s = s - 0.1f * s * s + 0.02f * v;
       break;
     case 2:
-      for (int k = 0; k < 24; ++k) s = __sinf(s) + 0.3f * v;
+      for (int k = 0; k < 72; ++k) s = __sinf(s) + 0.3f * v;
       break;
     default:
-      for (int k = 0; k < 24; ++k) s = rsqrtf(1.0f + s * s) - 0.5f * v;
+      for (int k = 0; k < 72; ++k) s = rsqrtf(1.0f + s * s) - 0.5f * v;
   }
   return s;
 }
@@ -278,8 +279,8 @@ static void AddLeader() {
       [=] { leader__good<<<n / 256, 256>>>(x, out); }, out, n);
 }
 
-// Error of 24 candidate scales of a quantiser: to integer and back each time, or rounded by adding
-// a large number.
+// Error of 24 candidate scales of a quantiser: to a 64-bit integer and back each time, or rounded by
+// adding a large number.
 template <bool kConvert>
 __device__ void Scales(const float* __restrict__ x, float* __restrict__ out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -288,7 +289,7 @@ __device__ void Scales(const float* __restrict__ x, float* __restrict__ out) {
 #pragma unroll 8
   for (int k = 0; k < 24; ++k) {
     const float y = v * (20.0f + k);
-    const float q = kConvert ? __int2float_rn(__float2int_rn(y))
+    const float q = kConvert ? __ll2float_rn(__float2ll_rn(y))
                              : __fadd_rn(__fadd_rn(y, 12582912.0f), -12582912.0f);
     error += (q - y) * (q - y);
   }
