@@ -72,6 +72,11 @@ static void AddPcm() {
 KERNEL kmeans__bad(const float* __restrict__ x, const float* __restrict__ centre,
                    int* __restrict__ out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float p[16];
+#pragma unroll
+  for (int d = 0; d < 16; ++d) {
+    p[d] = x[size_t(d) * n + i];
+  }
   int best = 0;
   float least = 1e30f;
 #pragma unroll 1
@@ -79,7 +84,7 @@ KERNEL kmeans__bad(const float* __restrict__ x, const float* __restrict__ centre
     float s = 0;
 #pragma unroll
     for (int d = 0; d < 16; ++d) {
-      const float t = x[size_t(d) * n + i] - centre[d * 256 + c];
+      const float t = p[d] - centre[d * 256 + c];
       s += t * t;
     }
     if (s < least) {
