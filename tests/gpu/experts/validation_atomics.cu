@@ -29,10 +29,8 @@ static void AddGroupBy() {
   unsigned* key = suite::Buffer<unsigned>(n, suite::Fill::kBits);
   int* count = suite::Buffer<int>(256, suite::Fill::kZero);
   pairs::Add(
-      "groupby",
-      [=] { groupby__bad<<<grid, 256>>>(key, count, n); },
-      [=] { groupby__good<<<grid, 256>>>(key, count, n); },
-      count, 256, 0);
+      "groupby", [=] { groupby__bad<<<grid, 256>>>(key, count, n); },
+      [=] { groupby__good<<<grid, 256>>>(key, count, n); }, count, 256, 0);
 }
 
 // Energy of Monte Carlo tracks deposited in 64 x 64 cells: a compare-and-swap loop on doubles
@@ -71,14 +69,12 @@ KERNEL tally__good(const unsigned* __restrict__ track, double* __restrict__ cell
 }
 
 static void AddTally() {
-  const int n = 6 << 20, grid = pairs::kSms;
+  const int n = 3 << 20, grid = pairs::kSms;
   unsigned* track = suite::Buffer<unsigned>(n, suite::Fill::kBits);
   double* cell = suite::Buffer<double>(4096, suite::Fill::kZero);
   pairs::Add(
-      "tally",
-      [=] { tally__bad<<<grid, 1024>>>(track, cell, n); },
-      [=] { tally__good<<<grid, 1024, 32768>>>(track, cell, n); },
-      cell, 4096, 1e-6);
+      "tally", [=] { tally__bad<<<grid, 1024>>>(track, cell, n); },
+      [=] { tally__good<<<grid, 1024, 32768>>>(track, cell, n); }, cell, 4096, 1e-6);
 }
 
 // Sum of the orders of each customer, sorted by customer (128 in a row): an atomic an order, or
@@ -115,13 +111,11 @@ static void AddOrders() {
   const int* d_customer = pairs::Upload(customer);
   float *amount = suite::Buffer<float>(n), *sum = suite::Buffer<float>(customers);
   pairs::Add(
-      "orders",
-      [=] { orders__bad<<<n / 256, 256>>>(d_customer, amount, sum); },
-      [=] { orders__good<<<n / 256, 256>>>(d_customer, amount, sum); },
-      sum, customers);
+      "orders", [=] { orders__bad<<<n / 256, 256>>>(d_customer, amount, sum); },
+      [=] { orders__good<<<n / 256, 256>>>(d_customer, amount, sum); }, sum, customers);
 }
 
-// Running total over blocks, each waiting for the flag of the one before: by sleeping up to 16 us
+// Running total over blocks, each waiting for the flag of the one before: by sleeping 10 us
 // between looks, or by looking all the time. All blocks are resident.
 template <bool kSleep>
 __device__ void Chain(const float* __restrict__ x, float* out, volatile int* flag, int epoch) {
@@ -141,7 +135,7 @@ __device__ void Chain(const float* __restrict__ x, float* out, volatile int* fla
     if (blockIdx.x > 0) {
       while (flag[blockIdx.x - 1] != epoch) {
         if (kSleep) {
-          __nanosleep(16000);
+          __nanosleep(10000);
         }
       }
       __threadfence();

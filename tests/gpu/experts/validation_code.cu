@@ -65,8 +65,9 @@ static void AddReactor() {
 // Random words run through an automaton whose table lies in shared memory: the four words of a
 // thread one after the other, or side by side (one warp a scheduler).
 template <int kSide>
-__device__ void Automaton(const unsigned* __restrict__ seed, const unsigned short* __restrict__ rule,
-                          int* __restrict__ out, int length) {
+__device__ void Automaton(const unsigned* __restrict__ seed,
+                          const unsigned short* __restrict__ rule, int* __restrict__ out,
+                          int length) {
   __shared__ unsigned short table[64 * 16];
   for (int i = threadIdx.x; i < 1024; i += 128) {
     table[i] = rule[i];
@@ -216,9 +217,13 @@ __device__ void Mesh(const float* __restrict__ height, float* __restrict__ out) 
   }
 }
 
-KERNEL mesh__bad(const float* height, float* out) { Mesh<false>(height, out); }
+KERNEL mesh__bad(const float* height, float* out) {
+  Mesh<false>(height, out);
+}
 
-KERNEL mesh__good(const float* height, float* out) { Mesh<true>(height, out); }
+KERNEL mesh__good(const float* height, float* out) {
+  Mesh<true>(height, out);
+}
 
 static void AddMesh() {
   const int n = 5 << 20;

@@ -42,13 +42,18 @@ __device__ void Butterflies(const float2* __restrict__ in, float2* __restrict__ 
   }
 }
 
-KERNEL fft8__bad(const float2* in, float2* out, int n) { Butterflies<false>(in, out, n); }
+KERNEL fft8__bad(const float2* in, float2* out, int n) {
+  Butterflies<false>(in, out, n);
+}
 
-KERNEL fft8__good(const float2* in, float2* out, int n) { Butterflies<true>(in, out, n); }
+KERNEL fft8__good(const float2* in, float2* out, int n) {
+  Butterflies<true>(in, out, n);
+}
 
 static void AddFft() {
   const int n = 2 << 20;
-  float2 *in = suite::Buffer<float2>(n * 8), *out = suite::Buffer<float2>(n * 8, suite::Fill::kZero);
+  float2 *in = suite::Buffer<float2>(n * 8),
+         *out = suite::Buffer<float2>(n * 8, suite::Fill::kZero);
   pairs::Add(
       "fft8", [=] { fft8__bad<<<n / 128, 128>>>(in, out, n); },
       [=] { fft8__good<<<n / 128, 128>>>(in, out, n); }, reinterpret_cast<float*>(out),
@@ -73,9 +78,13 @@ __device__ void Leap(const double2* __restrict__ in, double2* __restrict__ out, 
   out[i] = make_double2(x, v);
 }
 
-KERNEL leapfrog__bad(const double2* in, double2* out, int steps) { Leap<false>(in, out, steps); }
+KERNEL leapfrog__bad(const double2* in, double2* out, int steps) {
+  Leap<false>(in, out, steps);
+}
 
-KERNEL leapfrog__good(const double2* in, double2* out, int steps) { Leap<true>(in, out, steps); }
+KERNEL leapfrog__good(const double2* in, double2* out, int steps) {
+  Leap<true>(in, out, steps);
+}
 
 static void AddLeapfrog() {
   const int n = 2 << 20;

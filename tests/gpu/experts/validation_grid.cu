@@ -123,9 +123,13 @@ __device__ void Fractal(const float* __restrict__ a, float* __restrict__ out, in
   }
 }
 
-KERNEL __launch_bounds__(1024, 2) fractal__bad(const float* a, float* out) { Fractal(a, out, 6); }
+KERNEL __launch_bounds__(1024, 2) fractal__bad(const float* a, float* out) {
+  Fractal(a, out, 6);
+}
 
-KERNEL __launch_bounds__(1024, 2) fractal__good(const float* a, float* out) { Fractal(a, out, 1); }
+KERNEL __launch_bounds__(1024, 2) fractal__good(const float* a, float* out) {
+  Fractal(a, out, 1);
+}
 
 static void AddFractal() {
   const int blocks = 2 * pairs::kSms + 16, n = blocks * 6 * 1024;
@@ -159,9 +163,13 @@ __device__ void Voice(const float* __restrict__ x, const int2* __restrict__ voic
   }
 }
 
-KERNEL voices__bad(const float* x, const int2* voice, float* out) { Voice(x, voice, out); }
+KERNEL voices__bad(const float* x, const int2* voice, float* out) {
+  Voice(x, voice, out);
+}
 
-KERNEL voices__good(const float* x, const int2* voice, float* out) { Voice(x, voice, out); }
+KERNEL voices__good(const float* x, const int2* voice, float* out) {
+  Voice(x, voice, out);
+}
 
 static void AddVoices() {
   const int count = 6000;

@@ -4,7 +4,7 @@
 
 using Byte = unsigned char;
 
-// Smoothing over 33 neighbours: every thread loads all of them, or 40 values for eight results.
+// Smoothing over 33 neighbours: every thread loads all of them, or 36 values for four results.
 KERNEL smooth__bad(const float* __restrict__ in, const float* __restrict__ weight,
                    float* __restrict__ out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -18,27 +18,26 @@ KERNEL smooth__bad(const float* __restrict__ in, const float* __restrict__ weigh
 
 KERNEL smooth__good(const float* __restrict__ in, const float* __restrict__ weight,
                     float* __restrict__ out) {
-  __shared__ float w[33];
+  __shared__ __align__(16) float w[36];
   if (threadIdx.x < 33) {
     w[threadIdx.x] = weight[threadIdx.x];
   }
   __syncthreads();
-  const int i = (blockIdx.x * blockDim.x + threadIdx.x) * 8;
-  float v[40], s[8] = {};
+  const int i = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+  float v[36], s[4] = {};
 #pragma unroll
-  for (int k = 0; k < 40; k += 4) {
+  for (int k = 0; k < 36; k += 4) {
     *reinterpret_cast<float4*>(v + k) = *reinterpret_cast<const float4*>(in + i + k);
   }
 #pragma unroll
   for (int k = 0; k < 33; ++k) {
     const float f = w[k];
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
+    for (int j = 0; j < 4; ++j) {
       s[j] += f * v[k + j];
     }
   }
   *reinterpret_cast<float4*>(out + i) = make_float4(s[0], s[1], s[2], s[3]);
-  *reinterpret_cast<float4*>(out + i + 4) = make_float4(s[4], s[5], s[6], s[7]);
 }
 
 static void AddSmooth() {
@@ -47,7 +46,7 @@ static void AddSmooth() {
   float* out = suite::Buffer<float>(n, suite::Fill::kZero);
   pairs::Add(
       "smooth", [=] { smooth__bad<<<n / 128, 128>>>(in, weight, out); },
-      [=] { smooth__good<<<n / 1024, 128>>>(in, weight, out); }, out, n);
+      [=] { smooth__good<<<n / 512, 128>>>(in, weight, out); }, out, n);
 }
 
 // Blocks of 32 x 32 doubles are mirrored several times in shared memory in rows of 32, or of 33.
@@ -80,9 +79,13 @@ __device__ void Mirror(const double* __restrict__ in, double* __restrict__ out, 
   }
 }
 
-KERNEL mirror__bad(const double* in, double* out, int rounds) { Mirror<32>(in, out, rounds); }
+KERNEL mirror__bad(const double* in, double* out, int rounds) {
+  Mirror<32>(in, out, rounds);
+}
 
-KERNEL mirror__good(const double* in, double* out, int rounds) { Mirror<33>(in, out, rounds); }
+KERNEL mirror__good(const double* in, double* out, int rounds) {
+  Mirror<33>(in, out, rounds);
+}
 
 static void AddMirror() {
   const int tiles = 16384, n = tiles * 1024;
@@ -124,7 +127,8 @@ KERNEL motion__good(const uint4* __restrict__ a, const uint4* __restrict__ b,
 
 static void AddMotion() {
   const size_t n = size_t(20480) * 16384;
-  Byte *a = suite::Buffer<Byte>(n, suite::Fill::kBits, 3), *b = suite::Buffer<Byte>(n, suite::Fill::kBits, 4);
+  Byte *a = suite::Buffer<Byte>(n, suite::Fill::kBits, 3),
+       *b = suite::Buffer<Byte>(n, suite::Fill::kBits, 4);
   Byte* out = suite::Buffer<Byte>(n, suite::Fill::kZero);
   const unsigned grid = static_cast<unsigned>(n / 512);
   pairs::Add(
@@ -151,15 +155,19 @@ __device__ void Chroma(const float4* __restrict__ in, float* __restrict__ out, i
     }
 #pragma unroll
     for (int j = 0; j < kBatch; ++j) {
-      out[first + size_t(k + j) * 128] =
-          __fdividef(v[j].x * 0.2f + v[j].y * 0.7f, 4.0f + v[j].x + v[j].y + v[j].z + 0.1f * v[j].w);
+      out[first + size_t(k + j) * 128] = __fdividef(
+          v[j].x * 0.2f + v[j].y * 0.7f, 4.0f + v[j].x + v[j].y + v[j].z + 0.1f * v[j].w);
     }
   }
 }
 
-KERNEL chroma__bad(const float4* in, float* out, int per_thread) { Chroma<1>(in, out, per_thread); }
+KERNEL chroma__bad(const float4* in, float* out, int per_thread) {
+  Chroma<1>(in, out, per_thread);
+}
 
-KERNEL chroma__good(const float4* in, float* out, int per_thread) { Chroma<8>(in, out, per_thread); }
+KERNEL chroma__good(const float4* in, float* out, int per_thread) {
+  Chroma<8>(in, out, per_thread);
+}
 
 static void AddChroma() {
   const int blocks = pairs::kSms * 2, per_thread = 1024;

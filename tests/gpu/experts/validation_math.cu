@@ -55,8 +55,8 @@ KERNEL adam__bad(const float* __restrict__ w, const float* __restrict__ g,
 }
 
 KERNEL adam__good(const float* __restrict__ w, const float* __restrict__ g,
-                  const float* __restrict__ m, const float* __restrict__ v,
-                  float* __restrict__ out, int n, float im, float iv) {
+                  const float* __restrict__ m, const float* __restrict__ v, float* __restrict__ out,
+                  int n, float im, float iv) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
     const float m1 = 0.9f * m[i] + 0.1f * g[i];
@@ -151,8 +151,7 @@ static void AddMinstd() {
   unsigned *seed = suite::Buffer<unsigned>(n, suite::Fill::kBits),
            *out = suite::Buffer<unsigned>(n, suite::Fill::kZero);
   pairs::Add(
-      "minstd",
-      [=] { minstd__bad<<<n / 256, 256>>>(seed, out, 48271ull, 2147483647ull); },
+      "minstd", [=] { minstd__bad<<<n / 256, 256>>>(seed, out, 48271ull, 2147483647ull); },
       [=] { minstd__good<<<n / 256, 256>>>(seed, out); }, out, n, 0);
 }
 
@@ -186,8 +185,7 @@ static void AddPatches() {
   float *in = suite::Buffer<float>(images * height * width),
         *out = suite::Buffer<float>(n, suite::Fill::kZero);
   pairs::Add(
-      "patches",
-      [=] { patches__bad<<<(n + 255) / 256, 256>>>(in, out, n, 5, height, width); },
+      "patches", [=] { patches__bad<<<(n + 255) / 256, 256>>>(in, out, n, 5, height, width); },
       [=] { patches__good<<<dim3(height, images), width>>>(in, out, height, width); }, out, n, 0);
 }
 
@@ -196,16 +194,24 @@ __device__ float Shade(int material, float v) {
   float s = v;
   switch (material) {
     case 0:
-      for (int k = 0; k < 480; ++k) s = fmaf(s, 0.9f, v * 0.01f);
+      for (int k = 0; k < 480; ++k) {
+        s = fmaf(s, 0.9f, v * 0.01f);
+      }
       break;
     case 1:
-      for (int k = 0; k < 240; ++k) s = s - 0.1f * s * s + 0.02f * v;
+      for (int k = 0; k < 240; ++k) {
+        s = s - 0.1f * s * s + 0.02f * v;
+      }
       break;
     case 2:
-      for (int k = 0; k < 72; ++k) s = __sinf(s) + 0.3f * v;
+      for (int k = 0; k < 72; ++k) {
+        s = __sinf(s) + 0.3f * v;
+      }
       break;
     default:
-      for (int k = 0; k < 72; ++k) s = rsqrtf(1.0f + s * s) - 0.5f * v;
+      for (int k = 0; k < 72; ++k) {
+        s = rsqrtf(1.0f + s * s) - 0.5f * v;
+      }
   }
   return s;
 }
@@ -279,8 +285,8 @@ static void AddLeader() {
       [=] { leader__good<<<n / 256, 256>>>(x, out); }, out, n);
 }
 
-// Error of 24 candidate scales of a quantiser: to a 64-bit integer and back each time, or rounded by
-// adding a large number.
+// Error of 24 candidate scales of a quantiser: to a 64-bit integer and back each time, or rounded
+// by adding a large number.
 template <bool kConvert>
 __device__ void Scales(const float* __restrict__ x, float* __restrict__ out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -296,9 +302,13 @@ __device__ void Scales(const float* __restrict__ x, float* __restrict__ out) {
   out[i] = error;
 }
 
-KERNEL scales__bad(const float* x, float* out) { Scales<true>(x, out); }
+KERNEL scales__bad(const float* x, float* out) {
+  Scales<true>(x, out);
+}
 
-KERNEL scales__good(const float* x, float* out) { Scales<false>(x, out); }
+KERNEL scales__good(const float* x, float* out) {
+  Scales<false>(x, out);
+}
 
 static void AddScales() {
   const int n = 24 << 20;

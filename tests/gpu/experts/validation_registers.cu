@@ -38,11 +38,13 @@ __device__ void Normal(const float* __restrict__ in, float* __restrict__ out, in
   out[i] = total;
 }
 
-KERNEL __launch_bounds__(256, 8)
-    normaleq__bad(const float* in, float* out, int n, int frames) { Normal(in, out, n, frames); }
+KERNEL __launch_bounds__(256, 8) normaleq__bad(const float* in, float* out, int n, int frames) {
+  Normal(in, out, n, frames);
+}
 
-KERNEL __launch_bounds__(256)
-    normaleq__good(const float* in, float* out, int n, int frames) { Normal(in, out, n, frames); }
+KERNEL __launch_bounds__(256) normaleq__good(const float* in, float* out, int n, int frames) {
+  Normal(in, out, n, frames);
+}
 
 static void AddNormal() {
   const int n = 2 << 20, frames = 24;

@@ -50,9 +50,13 @@ __device__ void Pcm(const short2* __restrict__ in, float2* __restrict__ out, int
   }
 }
 
-KERNEL pcm__bad(const short2* in, float2* out, int n) { Pcm(in, out, n); }
+KERNEL pcm__bad(const short2* in, float2* out, int n) {
+  Pcm(in, out, n);
+}
 
-KERNEL pcm__good(const short2* in, float2* out, int n) { Pcm(in, out, n); }
+KERNEL pcm__good(const short2* in, float2* out, int n) {
+  Pcm(in, out, n);
+}
 
 static void AddPcm() {
   const int n = 12 << 20;

@@ -32,9 +32,13 @@ __device__ void Factor(const float* __restrict__ in, float* __restrict__ out) {
   }
 }
 
-KERNEL lu32__bad(const float* in, float* out) { Factor<32>(in, out); }
+KERNEL lu32__bad(const float* in, float* out) {
+  Factor<32>(in, out);
+}
 
-KERNEL lu32__good(const float* in, float* out) { Factor<33>(in, out); }
+KERNEL lu32__good(const float* in, float* out) {
+  Factor<33>(in, out);
+}
 
 static void AddLu() {
   const int systems = 32768, n = systems * 1024;
@@ -142,17 +146,18 @@ KERNEL manhattan__good(const float* __restrict__ a, const float* __restrict__ b,
   }
 #pragma unroll
   for (int k = 0; k < 16; ++k) {
-    out[(blockIdx.y * 64 + y + k / 4 * 16) * n + blockIdx.x * 64 + x + k % 4 * 16] = s[k / 4][k % 4];
+    out[(blockIdx.y * 64 + y + k / 4 * 16) * n + blockIdx.x * 64 + x + k % 4 * 16] =
+        s[k / 4][k % 4];
   }
 }
 
 static void AddManhattan() {
   const int n = 4096, dims = 256;
-  float *a = suite::Buffer<float>(n * dims), *b = suite::Buffer<float>(n * dims, suite::Fill::kFloat, 9);
+  float *a = suite::Buffer<float>(n * dims),
+        *b = suite::Buffer<float>(n * dims, suite::Fill::kFloat, 9);
   float* out = suite::Buffer<float>(n * n, suite::Fill::kZero);
   pairs::Add(
-      "manhattan",
-      [=] { manhattan__bad<<<dim3(n / 16, n / 16), 256>>>(a, b, out, n, dims); },
+      "manhattan", [=] { manhattan__bad<<<dim3(n / 16, n / 16), 256>>>(a, b, out, n, dims); },
       [=] { manhattan__good<<<dim3(n / 64, n / 64), 256>>>(a, b, out, n, dims); }, out, n * n);
 }
 
@@ -253,9 +258,13 @@ __device__ void Normalise(const float* __restrict__ in, float* __restrict__ out)
   out[i] = v;
 }
 
-KERNEL powerit__bad(const float* in, float* out) { Normalise<true>(in, out); }
+KERNEL powerit__bad(const float* in, float* out) {
+  Normalise<true>(in, out);
+}
 
-KERNEL powerit__good(const float* in, float* out) { Normalise<false>(in, out); }
+KERNEL powerit__good(const float* in, float* out) {
+  Normalise<false>(in, out);
+}
 
 static void AddPowerIteration() {
   const int blocks = pairs::kSms * 8, n = blocks * 256;

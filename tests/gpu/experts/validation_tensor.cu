@@ -53,17 +53,16 @@ __device__ void HalfTile(const Half* __restrict__ a, const Half* __restrict__ b,
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    wmma::store_matrix_sync(out + size_t(blockIdx.y * 64 + row + i / 2 * 16) * n +
-                                blockIdx.x * 128 + col + i % 2 * 16,
-                            c[i / 2][i % 2], n, wmma::mem_row_major);
+    wmma::store_matrix_sync(
+        out + size_t(blockIdx.y * 64 + row + i / 2 * 16) * n + blockIdx.x * 128 + col + i % 2 * 16,
+        c[i / 2][i % 2], n, wmma::mem_row_major);
   }
 }
 
 // 1 x 1 convolution of fp16 pixels by packed multiply-adds (8 columns in 4 rows a thread), summed
 // in float every 16 channels, or on tensor cores.
-KERNEL __launch_bounds__(256)
-    pointwise__bad(const Half* __restrict__ a, const Half* __restrict__ b,
-                   float* __restrict__ out, int k, int n) {
+KERNEL __launch_bounds__(256) pointwise__bad(const Half* __restrict__ a, const Half* __restrict__ b,
+                                             float* __restrict__ out, int k, int n) {
   __shared__ __align__(16) Half as[64 * 24], bs[16 * 128];
   const int row = threadIdx.x / 16 * 4, col = threadIdx.x % 16 * 8;
   float sum[4][8] = {};
@@ -95,9 +94,8 @@ KERNEL __launch_bounds__(256)
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const float* s = sum[i / 2] + i % 2 * 4;
-    *reinterpret_cast<float4*>(out + size_t(blockIdx.y * 64 + row + i / 2) * n +
-                               blockIdx.x * 128 + col + i % 2 * 4) =
-        make_float4(s[0], s[1], s[2], s[3]);
+    *reinterpret_cast<float4*>(out + size_t(blockIdx.y * 64 + row + i / 2) * n + blockIdx.x * 128 +
+                               col + i % 2 * 4) = make_float4(s[0], s[1], s[2], s[3]);
   }
 }
 
@@ -188,9 +186,9 @@ KERNEL __launch_bounds__(256)
   }
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    wmma::store_matrix_sync(out + size_t(blockIdx.y * 128 + row + i / 4 * 16) * n +
-                                blockIdx.x * 128 + col + i % 4 * 16,
-                            c[i / 4][i % 4], n, wmma::mem_row_major);
+    wmma::store_matrix_sync(
+        out + size_t(blockIdx.y * 128 + row + i / 4 * 16) * n + blockIdx.x * 128 + col + i % 4 * 16,
+        c[i / 4][i % 4], n, wmma::mem_row_major);
   }
 }
 
@@ -207,8 +205,8 @@ static void AddQuantised() {
 
 // Router logits of many experts in fp16: each warp loads one 16 x 16 pair of operands from global
 // memory, uses it once and waits for the next, or the block shares staged tiles.
-KERNEL router__bad(const Half* __restrict__ a, const Half* __restrict__ b,
-                   float* __restrict__ out, int k, int n) {
+KERNEL router__bad(const Half* __restrict__ a, const Half* __restrict__ b, float* __restrict__ out,
+                   int k, int n) {
   const int warp = threadIdx.x / 32;
   const size_t row = blockIdx.y * 16, col = (blockIdx.x * 8 + warp) * 16;
   FragC c;
@@ -224,8 +222,7 @@ KERNEL router__bad(const Half* __restrict__ a, const Half* __restrict__ b,
   wmma::store_matrix_sync(out + row * n + col, c, n, wmma::mem_row_major);
 }
 
-KERNEL __launch_bounds__(256)
-    router__good(const Half* a, const Half* b, float* out, int k, int n) {
+KERNEL __launch_bounds__(256) router__good(const Half* a, const Half* b, float* out, int k, int n) {
   HalfTile(a, b, out, k, n);
 }
 

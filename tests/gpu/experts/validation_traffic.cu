@@ -191,7 +191,8 @@ KERNEL recording__good(const short* __restrict__ a, const short* __restrict__ b,
   for (int i = threadIdx.x % 32 * 8; i < 2048; i += 256) {
     const uint4 va = *reinterpret_cast<const uint4*>(a + row * 2048 + i);
     const uint4 vb = *reinterpret_cast<const uint4*>(b + row * 2048 + i);
-    const short *pa = reinterpret_cast<const short*>(&va), *pb = reinterpret_cast<const short*>(&vb);
+    const short *pa = reinterpret_cast<const short*>(&va),
+                *pb = reinterpret_cast<const short*>(&vb);
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       s += abs(pa[k] - pb[k]) >> 8;

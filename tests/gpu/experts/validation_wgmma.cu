@@ -35,7 +35,9 @@ INLINE void Product(const CUtensorMap* ma, const CUtensorMap* mb, float* c, int 
     if (threadIdx.x == 0) {
       for (int i = 0; i < steps; ++i) {
         const int s = i % kStages;
-        if (i >= kStages) BarrierWait(&empty[s], (i / kStages - 1) & 1);
+        if (i >= kStages) {
+          BarrierWait(&empty[s], (i / kStages - 1) & 1);
+        }
         BarrierExpect(&full[s], kBytesA + kBytesB);
         TmaLoad(as + s * kBytesA, ma, &full[s], i * kStep, tm * kTileM);
         TmaLoad(bs + s * kBytesB, mb, &full[s], i * kStep, tn * kTileN);
@@ -46,7 +48,9 @@ INLINE void Product(const CUtensorMap* ma, const CUtensorMap* mb, float* c, int 
   asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
   float d[128];
 #pragma unroll
-  for (int i = 0; i < 128; ++i) d[i] = 0;
+  for (int i = 0; i < 128; ++i) {
+    d[i] = 0;
+  }
 #pragma unroll 1
   for (int i = 0; i < steps; ++i) {
     const int s = i % kStages;
@@ -60,7 +64,9 @@ INLINE void Product(const CUtensorMap* ma, const CUtensorMap* mb, float* c, int 
     MmaCommit();
     MmaWait<1>();
     const int done = i - 1;
-    if (done >= 0 && threadIdx.x % 128 == 0) BarrierArrive(&empty[done % kStages]);
+    if (done >= 0 && threadIdx.x % 128 == 0) {
+      BarrierArrive(&empty[done % kStages]);
+    }
   }
   MmaWait<0>();
   const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
@@ -139,9 +145,9 @@ KERNEL __launch_bounds__(256, 2)
   }
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    wmma::store_matrix_sync(c + size_t(tm * 128 + row + i / 4 * 16) * n + tn * 128 + col +
-                                i % 4 * 16,
-                            sum[i / 4][i % 4], n, wmma::mem_row_major);
+    wmma::store_matrix_sync(
+        c + size_t(tm * 128 + row + i / 4 * 16) * n + tn * 128 + col + i % 4 * 16,
+        sum[i / 4][i % 4], n, wmma::mem_row_major);
   }
 }
 
@@ -153,14 +159,11 @@ int main(int argc, char** argv) {
   const CUtensorMap ma = MatrixMap(a, m, k, kTileM), mb = MatrixMap(b, n, k, kTileN);
   CHECK(cudaFuncSetAttribute(attnproj__good, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              kRingBytes));
-  CHECK(cudaFuncSetAttribute(attnproj__bad, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             kWmmaBytes));
+  CHECK(
+      cudaFuncSetAttribute(attnproj__bad, cudaFuncAttributeMaxDynamicSharedMemorySize, kWmmaBytes));
   pairs::Add(
-      "attnproj",
-      [=] { attnproj__bad<<<m / 128 * (n / 128), 256, kWmmaBytes>>>(a, b, c, n, k); },
-      [=] {
-        attnproj__good<<<m / kTileM * (n / kTileN), 384, kRingBytes>>>(ma, mb, c, n, k);
-      },
-      c, size_t(m) * n);
+      "attnproj", [=] { attnproj__bad<<<m / 128 * (n / 128), 256, kWmmaBytes>>>(a, b, c, n, k); },
+      [=] { attnproj__good<<<m / kTileM*(n / kTileN), 384, kRingBytes>>>(ma, mb, c, n, k); }, c,
+      size_t(m) * n);
   return pairs::Main(argc, argv);
 }
