@@ -118,7 +118,7 @@ KERNEL argmax__bad(const __half* __restrict__ x, float* __restrict__ out) {
   __shared__ float part[8];
   const __half* row = x + blockIdx.x * size_t(65536);
   float m = -1e30f;
-#pragma unroll 4
+#pragma unroll 2
   for (int i = threadIdx.x; i < 65536; i += 256) {
     m = fmaxf(m, __half2float(row[i]) + 1e-6f * (i >> 8));
   }
@@ -173,7 +173,7 @@ KERNEL recording__bad(const short* __restrict__ a, const short* __restrict__ b,
                       int* __restrict__ out, int samples) {
   const size_t row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   int s = 0;
-#pragma unroll 4
+#pragma unroll 1
   for (int i = threadIdx.x % 32; i < samples; i += 32) {
     s += abs(a[row * samples + i] - b[row * samples + i]) >> 8;
   }
