@@ -22,7 +22,12 @@ struct Finding {
   std::string title;  ///< "Uncoalesced global loads"
   std::string kernel;
   double severity = 0;      ///< 0..1
-  double bound = 0;         ///< fraction of the kernel's time that could go at most
+  /// Fraction of the kernel's time that could go at most: what remains needs the rest (DRAM bytes,
+  /// floating-point work). 0: no bound is known.
+  double bound = 0;
+  /// The tool's own, tighter figure, from the resources that the flaw loads or the waiting that it
+  /// causes. Ranking goes by it; repairs may do better, because they often change more.
+  double expected = 0;
   double confidence = 0.5;  ///< 0..1
   double time_share = 1;    ///< of the kernel in the whole call; ranking weighs by it
   std::string file;         ///< where, when known

@@ -143,6 +143,7 @@ void CapByFloor(Finding& finding, const Profile& profile) {
   if (floor > 0 && total > 0 && finding.time_share > 0) {
     const double left = std::max(0.0, 1 - floor / total) / finding.time_share;
     finding.bound = std::min(finding.bound, left);
+    finding.expected = std::min(finding.expected, left);
   }
   finding.bound = std::clamp(finding.bound, 0.0, 0.999);
 }
@@ -151,7 +152,7 @@ void CapByFloor(Finding& finding, const Profile& profile) {
 /// asked the power meter for. Without a measured time nothing has a bound.
 bool IsWorthSaying(const Finding& finding, bool timed) {
   return finding.severity >= kLeastSeverity &&
-         (finding.bound >= kLeastBound || !timed || finding.id == "mem.dram_roof" ||
+         (finding.expected >= kLeastBound || !timed || finding.id == "mem.dram_roof" ||
           finding.id == "lat.not_selected" || finding.id.starts_with("nrg."));
 }
 
@@ -175,10 +176,12 @@ std::vector<Finding> RunTools(const ToolInput& input, const std::vector<const To
       continue;
     }
     finding->rests_on = RestsOn(*tool, input);
+    finding->expected = finding->bound;
+    finding->bound = std::max(finding->bound, diagnose::Ceiling(finding->id, input));
+    finding->bound = timed || scope == Scope::kProgram ? finding->bound : 0;
     if (scope == Scope::kKernel) {
       CapByFloor(*finding, input.profile);
     }
-    finding->bound = timed || scope == Scope::kProgram ? finding->bound : 0;
     if (IsWorthSaying(*finding, timed)) {
       findings.push_back(std::move(*finding));
     }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/bounds.h"
 #include "kernelpro/finding.h"
 #include "kernelpro/profile.h"
 #include "kernelpro/tool.h"
@@ -206,6 +207,40 @@ std::optional<double> MultiplyAddShare(const ToolInput& input) {
   const auto ffma = input.kernel.Value(metric::kFfma);
   const double capacity = input.hardware.fp32_flops_per_s / 2 * RunSeconds(input.kernel);
   return ffma && capacity > 0 ? std::optional(std::min(1.0, *ffma / capacity)) : std::nullopt;
+}
+
+double Ceiling(std::string_view id, const ToolInput& input) {
+  // What these change is not "everything but the useful work"; they have bounds of their own.
+  constexpr std::array<std::string_view, 19> kOwn = {
+      "par.small_grid",    "par.tail",        "mem.dram_roof",   "mem.excess",
+      "mem.l2_reuse",      "mem.aperture",    "mem.l1_reuse",    "smem.pressure",
+      "cmp.tensor_absent", "cmp.tensor_slow", "cmp.tensor_feed", "cmp.wgmma_serial",
+      "cmp.fp64",          "cmp.nonfused",    "cmp.setmaxnreg",  "cmp.regbank",
+      "lat.not_selected",  "nrg.instruction", "par.block_size"};
+  const Shares use = Normalised(input.use, input.hardware);
+  if (std::ranges::find(kOwn, id) != kOwn.end() || id.starts_with("sys.") ||
+      id.starts_with("bld.") || id.starts_with("nrg.") || !input.use.dram) {
+    return 0;
+  }
+  double dram = use.dram;
+  if (id.starts_with("mem.coalesce") || id == "mem.redundant") {
+    dram *= 1 - Scatter(input).dram;
+  } else if (id == "mem.spill" || id == "mem.local_array") {
+    const double local = LocalSectors(input.kernel);
+    const double all = local + Loads(input.kernel).sectors + Stores(input.kernel).sectors;
+    dram *= all > 0 ? 1 - local / all : 1;
+  }
+  // Indices are computed on the FMA pipe too: only real multiply-adds stay.
+  const double fma = MultiplyAddShare(input).value_or(use.fma);
+  return std::max(0.0, 1 - std::max({dram, fma, use.fp64, use.tensor}));
+}
+
+double LocalSectors(const KernelProfile& kernel) {
+  if (kernel.Value(metric::kLocalLoadSectors) || kernel.Value(metric::kLocalStoreSectors)) {
+    return Get(kernel, metric::kLocalLoadSectors) + Get(kernel, metric::kLocalStoreSectors);
+  }
+  return Get(kernel, metric::kLocalLoadSectorsCounted) +
+         Get(kernel, metric::kLocalStoreSectorsCounted);
 }
 
 double IssueActive(const ToolInput& input) {

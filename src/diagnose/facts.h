@@ -40,6 +40,9 @@ struct ScatterShares {
 
 [[nodiscard]] ScatterShares Scatter(const ToolInput& input);
 
+/// L1 sectors of local memory, of the hardware or as the instrumented pass counts them.
+[[nodiscard]] double LocalSectors(const KernelProfile& kernel);
+
 /// Wavefronts of the L1 data stage for shared memory, and for everything.
 struct Wavefronts {
   double shared = 0, conflicts = 0, all = 0;
@@ -71,6 +74,11 @@ struct Wavefronts {
 /// Time that the float multiply-adds alone need at full rate, as a share of the kernel's time;
 /// nothing when they were not counted (the FMA pipe also computes indices).
 [[nodiscard]] std::optional<double> MultiplyAddShare(const ToolInput& input);
+/// The most that a repair can gain when it removes neither floating-point work nor DRAM bytes, but
+/// for those that only scattered or local accesses cause: 1 - the largest share that they need. For
+/// findings whose cure does change these (other precision, other traffic, other grid) it says
+/// nothing: 0.
+[[nodiscard]] double Ceiling(std::string_view id, const ToolInput& input);
 /// Issue slots used, 0..1.
 [[nodiscard]] double IssueActive(const ToolInput& input);
 /// Membership of a class, its sub-kind ("LATENCY_BOUND(memory)") included; 0 when absent.

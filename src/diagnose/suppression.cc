@@ -222,7 +222,7 @@ void Rank(const std::vector<ClassMembership>& classes, std::vector<Finding>& fin
   std::vector<double> scores(findings.size());
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const Finding& f = findings[i];
-    scores[i] = f.severity * std::max(f.bound, kLeastRankedBound) * f.time_share *
+    scores[i] = f.severity * std::max(f.expected, kLeastRankedBound) * f.time_share *
                 (0.5 + 0.5 * f.confidence);
     scores[i] *= host && !f.id.starts_with("sys.") ? 1e-3 : 1;
   }

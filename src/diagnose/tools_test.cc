@@ -61,7 +61,7 @@ TEST(Tools, CoalesceLoads) {
   EXPECT_THAT(f->seen, HasSubstr("4.0 of 32 bytes"));
   EXPECT_THAT(f->seen, HasSubstr("32.0 sectors a warp request where 4.0"));
   // L2 keeps 1 - 28/36 of 0.3, L1 hardly anything; DRAM 0.2/0.9 loses half of 7/9: that stays.
-  EXPECT_NEAR(f->bound, 1 - 0.2 / 0.9 * (1 - 0.5 * 28.0 / 36), 1e-9);
+  EXPECT_NEAR(f->expected, 1 - 0.2 / 0.9 * (1 - 0.5 * 28.0 / 36), 1e-9);
   EXPECT_FALSE(Find(ProfileBuilder(), "mem.coalesce_ld").has_value());
   // Twin: 16 sectors a request are right for 16 bytes a lane.
   EXPECT_FALSE(
@@ -98,7 +98,7 @@ TEST(Tools, Width) {
   bad.Set(metric::kMemory32b, 5e5).Set(metric::kMemory128b, 0);
   const auto f = Find(bad, "mem.width");
   ExpectComplete(f);
-  EXPECT_NEAR(f->bound, 1 - 0.45 / 0.9, 1e-9);  // DRAM is what remains
+  EXPECT_NEAR(f->expected, 1 - 0.45 / 0.9, 1e-9);  // DRAM is what remains
   EXPECT_FALSE(Find(ProfileBuilder(), "mem.width").has_value());
   EXPECT_FALSE(Find(bad.Set(metric::kDramPct, 80), "mem.width").has_value());
 }
@@ -150,7 +150,7 @@ TEST(Tools, Atomics) {
   ExpectComplete(f);
   EXPECT_EQ(f->line, 12U);
   EXPECT_THAT(f->seen, HasSubstr("100 % of them hit one"));
-  EXPECT_NEAR(f->bound, 1 - 0.30, 1e-9);  // L2 is what remains
+  EXPECT_NEAR(f->expected, 1 - 0.30, 1e-9);  // L2 is what remains
   EXPECT_FALSE(Find(bad.Set(metric::kAtomicInputMaxPct, 5), "mem.atomics").has_value());
 }
 
@@ -186,7 +186,7 @@ TEST(Tools, BankConflicts) {
   ExpectComplete(f);
   EXPECT_EQ(f->line, 30U);
   EXPECT_NEAR(f->evidence.at("conflict_share"), 70.0 / 82, 1e-9);
-  EXPECT_NEAR(f->bound, 1 - 0.6, 1e-9);  // the LSU queue at 0.6 stays
+  EXPECT_NEAR(f->expected, 1 - 0.6, 1e-9);  // the LSU queue at 0.6 stays
   EXPECT_FALSE(Find(SharedKernel(), "smem.bank").has_value());
 }
 
@@ -202,18 +202,18 @@ TEST(Tools, SharedPressure) {
 TEST(Tools, SmallGridTailAndBlocks) {
   const auto grid = Find(ProfileBuilder().Grid(33, 256), "par.small_grid");
   ExpectComplete(grid);
-  EXPECT_DOUBLE_EQ(grid->bound, 0.5);  // what DRAM leaves; more blocks also hide latency
+  EXPECT_DOUBLE_EQ(grid->expected, 0.5);  // what DRAM leaves; more blocks also hide latency
   EXPECT_FALSE(Find(ProfileBuilder().Grid(132, 256), "par.small_grid").has_value());
 
   const auto tail = Find(ProfileBuilder().Grid(1067, 256), "par.tail");
   ExpectComplete(tail);
-  EXPECT_NEAR(tail->bound, 1 - 1067 / 1056.0 / 2, 1e-9);
+  EXPECT_NEAR(tail->expected, 1 - 1067 / 1056.0 / 2, 1e-9);
   EXPECT_FALSE(Find(ProfileBuilder().Grid(2112, 256), "par.tail").has_value());
   EXPECT_FALSE(Find(ProfileBuilder().Grid(21225, 256), "par.tail").has_value());
 
   const auto block = Find(ProfileBuilder().Grid(4096, 40), "par.block_size");
   ExpectComplete(block);
-  EXPECT_NEAR(block->bound, (1 - 8.0 / 32) / 2, 1e-9);
+  EXPECT_NEAR(block->expected, (1 - 8.0 / 32) / 2, 1e-9);
   EXPECT_FALSE(Find(ProfileBuilder().Grid(4096, 128), "par.block_size").has_value());
 
   // 131072 blocks at 1.64e9 a second take 80 of 100 us.
@@ -278,7 +278,7 @@ TEST(Tools, StallsWhereTheyAreSampled) {
   sampled.Set(metric::kStallLongScoreboard, 1).Set(metric::kStallWait, 1).Set(metric::kDramPct, 9);
   const auto f = Find(sampled, "lat.barrier");
   ExpectComplete(f);
-  EXPECT_DOUBLE_EQ(f->bound, 0.4);
+  EXPECT_DOUBLE_EQ(f->expected, 0.4);
   EXPECT_FALSE(Find(sampled.Set(metric::kStallBarrier, 2), "lat.barrier").has_value());
   const auto memory = Find(sampled.Set(metric::kStallLongScoreboard, 14), "lat.long_scoreboard");
   ExpectComplete(memory);
@@ -354,7 +354,7 @@ TEST(Tools, Divergence) {
   const auto f = Find(bad, "cmp.divergence");
   ExpectComplete(f);
   EXPECT_EQ(f->line, 21U);
-  EXPECT_NEAR(f->bound, (1 - 9.0 / 32) * 0.9, 1e-9);
+  EXPECT_NEAR(f->expected, (1 - 9.0 / 32) * 0.9, 1e-9);
   EXPECT_FALSE(Find(bad.Set(metric::kLanesActive, 31).Set(metric::kLanesOn, 30), "cmp.divergence"));
   // Lanes missing because of a block of 40 threads are no divergence.
   EXPECT_FALSE(Find(ProfileBuilder()

@@ -60,6 +60,10 @@ inline constexpr std::string_view kLocalLoadSectors =
 inline constexpr std::string_view kLocalStoreSectors =
     "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum";
 /// The same as the instrumented pass counts them.
+inline constexpr std::string_view kLocalLoadSectorsCounted =
+    "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_local_op_ld.sum";
+inline constexpr std::string_view kLocalStoreSectorsCounted =
+    "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_local_op_st.sum";
 inline constexpr std::string_view kLoadSectorsCounted =
     "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum";
 inline constexpr std::string_view kStoreSectorsCounted =

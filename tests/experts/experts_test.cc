@@ -121,6 +121,9 @@ void ExpectPairs(const std::string& list) {
       continue;
     }
     const double bound = d.findings[*rank].bound;
+    if (bound <= 0) {
+      continue;  // it promises nothing
+    }
     held.Add(bound >= gain);
     if (bound < gain) {
       fmt::print("{}: {} promises at most {:.3f}, the repair gained {:.3f}\n", p.name,

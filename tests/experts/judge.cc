@@ -91,7 +91,7 @@ int Pairs(const std::string& list, Profiles& profiles) {
       fmt::print("PAIR {:<14} want {} gain {:.2f} | {} [{}]\n", p.name, p.tools[0], gain, Ids(d),
                  Classes(d));
     }
-    if (rank) {
+    if (rank && d.findings[*rank].bound > 0) {
       ++bounded;
       held += d.findings[*rank].bound >= gain - 0.005 ? 1 : 0;
       if (d.findings[*rank].bound < gain - 0.005) {

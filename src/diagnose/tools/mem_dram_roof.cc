@@ -21,9 +21,8 @@ std::optional<Finding> Examine(const ToolInput& in) {
     return std::nullopt;
   }
   const std::optional<double> floor = TaskFigure(in, "floor_us");
-  // Without the task's needs nothing but the distance to the roof is known.
-  f.bound =
-      floor ? std::clamp(1 - *floor / std::max(1e-9, in.kernel.time_us), 0.0, 1.0) : 1 - use.dram;
+  // Without the task's needs nobody knows how many bytes could go: no bound.
+  f.bound = floor ? std::clamp(1 - *floor / std::max(1e-9, in.kernel.time_us), 0.0, 1.0) : 0;
   f.confidence = 0.8;
   const double bytes = DramBytes(in.kernel);
   f.seen = fmt::format(

@@ -19,15 +19,6 @@ struct LocalTraffic {
   double wavefront_share = 0;    ///< of the L1 data stage
 };
 
-/// Of the hardware, or as the instrumented pass counts them.
-double LocalSectors(const KernelProfile& k) {
-  if (k.Value(metric::kLocalLoadSectors) || k.Value(metric::kLocalStoreSectors)) {
-    return Get(k, metric::kLocalLoadSectors) + Get(k, metric::kLocalStoreSectors);
-  }
-  return Get(k, "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_local_op_ld.sum") +
-         Get(k, "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_local_op_st.sum");
-}
-
 LocalTraffic TrafficOf(const KernelProfile& k) {
   const double local = Get(k, metric::kLocalLoads) + Get(k, metric::kLocalStores);
   const double others = Get(k, metric::kGlobalLoads) + Get(k, metric::kGlobalStores) +
