@@ -176,6 +176,10 @@ std::vector<Finding> RunTools(const ToolInput& input, const std::vector<const To
       continue;
     }
     finding->rests_on = RestsOn(*tool, input);
+    if (finding->line == 0 && scope == Scope::kKernel && input.kernel.hot_loop) {
+      finding->file = input.kernel.hot_loop->file;  // better than no place at all
+      finding->line = input.kernel.hot_loop->line;
+    }
     finding->expected = finding->bound;
     finding->bound = std::max(finding->bound, diagnose::Ceiling(finding->id, input));
     finding->bound = timed || scope == Scope::kProgram ? finding->bound : 0;

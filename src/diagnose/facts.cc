@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "diagnose/bounds.h"
 #include "kernelpro/finding.h"
 #include "kernelpro/profile.h"
@@ -257,6 +258,37 @@ double Membership(const std::vector<ClassMembership>& classes, std::string_view 
     }
   }
   return most;
+}
+
+const HotSpot* WorstSpot(const KernelProfile& kernel, std::string_view reason) {
+  const HotSpot* worst = nullptr;
+  double most = 0;
+  for (const HotSpot& spot : kernel.hot_spots) {
+    const auto found = spot.stalls.find(std::string(reason));
+    if (found != spot.stalls.end() && found->second > most) {
+      most = found->second;
+      worst = &spot;
+    }
+  }
+  return worst;
+}
+
+std::string RootCause(const KernelProfile& kernel, std::string_view reason, Finding& finding) {
+  const HotSpot* spot = WorstSpot(kernel, reason);
+  if (spot == nullptr || spot->producer.empty()) {
+    return {};
+  }
+  const auto place = [](const std::string& file, std::uint32_t line, std::uint64_t address) {
+    return line != 0 ? fmt::format("{}:{}", std::filesystem::path(file).filename().string(), line)
+                     : fmt::format("offset 0x{:x}", address);
+  };
+  finding.file = spot->producer_line != 0 ? spot->producer_file : spot->file;
+  finding.line = spot->producer_line != 0 ? spot->producer_line : spot->line;
+  return fmt::format(" The wait is at `{}` ({}) for `{}` ({}), {} instruction{} before.",
+                     Printable(spot->instruction, 80), place(spot->file, spot->line, spot->address),
+                     Printable(spot->producer, 80),
+                     place(spot->producer_file, spot->producer_line, spot->producer_address),
+                     spot->distance, spot->distance == 1 ? "" : "s");
 }
 
 void SetWhere(Finding& finding, const LineMetrics* line) {

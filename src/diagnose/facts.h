@@ -98,6 +98,14 @@ const LineMetrics* WorstLine(const KernelProfile& kernel, const Score& score) {
   return worst;
 }
 
+/// The sampled instruction with most samples of a stall reason; null without sampling.
+[[nodiscard]] const HotSpot* WorstSpot(const KernelProfile& kernel, std::string_view reason);
+
+/// " The wait is at `FFMA ...` (k.cu:12) for `LDG ...` (k.cu:10), 5 instructions before.", and the
+/// producer's place for the finding; empty without sampling or without a known producer.
+[[nodiscard]] std::string RootCause(const KernelProfile& kernel, std::string_view reason,
+                                    Finding& finding);
+
 void SetWhere(Finding& finding, const LineMetrics* line);
 
 /// "k.cu:12" or "this kernel".

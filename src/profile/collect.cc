@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "kernelpro/profile.h"
 #include "profile/evidence.h"
 #include "profile/launch_figures.h"
@@ -255,7 +256,8 @@ class Collector {
 
  private:
   void Refuse(std::string_view what, Error error) {
-    refused_.push_back(fmt::format("No {}: {}", what, error.message));
+    refused_.push_back(fmt::format("No {}{}: {}", what.starts_with("the ") ? "figures of " : "",
+                                   what, Trim(error.message)));
     if (!first_error_) {
       first_error_ = std::move(error);
     }

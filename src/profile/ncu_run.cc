@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -141,9 +142,14 @@ Status ReadReport(const NcuRequest& request, const fs::path& folder, const std::
   if (report.empty()) {
     return Fail(ErrorCode::kToolFailed, "ncu wrote no report");
   }
-  KP_ASSIGN_OR_RETURN(run.raw_csv, Import(request, report, {"raw"}, stop));
+  // Reading a report takes ncu about a second, whatever is in it: both pages at the same time.
+  std::future<Result<std::string>> reading = std::async(std::launch::async, [&] {
+    return Import(request, report, {"source", "--print-source", "sass"}, stop);
+  });
+  auto raw = Import(request, report, {"raw"}, stop);
+  auto source = reading.get();
+  KP_ASSIGN_OR_RETURN(run.raw_csv, std::move(raw));
   KP_ASSIGN_OR_RETURN(run.profile, ParseNcuCsv(run.raw_csv, "ncu"));
-  auto source = Import(request, report, {"source", "--print-source", "sass"}, stop);
   if (!source && source.error().code == ErrorCode::kCancelled) {
     return source.error();
   }

@@ -127,6 +127,15 @@ KP_CUDA_API CudaError cudaDeviceSynchronize() {
   return Synchronize();
 }
 
+/// Every launch is looked at: a program that marks the ones it means loses nothing.
+KP_CUDA_API CudaError cudaProfilerStart() {
+  return protocol::kSuccess;
+}
+
+KP_CUDA_API CudaError cudaProfilerStop() {
+  return protocol::kSuccess;
+}
+
 KP_CUDA_API CudaError cudaEventCreate(Event* event) {
   return CreateEvent(event, 0);
 }

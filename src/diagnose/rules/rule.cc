@@ -34,19 +34,6 @@ std::string PlaceText(const std::string& file, std::uint32_t line) {
   return diagnose::Place(line == 0 ? nullptr : &at);
 }
 
-const HotSpot* WorstSpot(const KernelProfile& kernel, std::string_view reason) {
-  const HotSpot* worst = nullptr;
-  double most = 0;
-  for (const HotSpot& spot : kernel.hot_spots) {
-    const auto found = spot.stalls.find(std::string(reason));
-    if (found != spot.stalls.end() && found->second > most) {
-      most = found->second;
-      worst = &spot;
-    }
-  }
-  return worst;
-}
-
 void PlaceSpot(const KernelProfile& kernel, std::string_view reason, Place& place) {
   const HotSpot* spot = WorstSpot(kernel, reason);
   if (spot == nullptr) {

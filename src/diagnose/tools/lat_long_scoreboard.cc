@@ -30,6 +30,7 @@ std::optional<Finding> Examine(const ToolInput& in) {
       "warps wait {} of their time for global or local memory (want < 30 %); {} "
       "of the sectors hit L1; DRAM at {} of what it can deliver.",
       Percent(*stall), Percent(Get(in.kernel, metric::kL1HitPct) / 100), Percent(use.dram));
+  f.seen += RootCause(in.kernel, "long_scoreboard", f);
   f.why =
       "A value is used soon after its load, and too few other instructions or warps fill the "
       "hundreds of cycles between.";
