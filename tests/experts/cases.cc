@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/file.h"
+#include "compact.h"
 #include "device/emulated_launch.h"
 #include "diagnose/diagnose.h"
 #include "emulator/model/model.h"
-#include "profile/profile_json.h"
 #include "task/toml.h"
 
 namespace kernelpro::experts {
@@ -89,7 +89,7 @@ const Profile* Profiles::Program(const std::string& program) {
     const std::filesystem::path path = folder_ / (program + ".json");
     const auto text = ReadFile(path, 1U << 30U);
     if (text) {
-      auto profile = ParseProfileJson(*text, path.string());
+      auto profile = FromCompact(*text, path.string());
       if (profile) {
         found->second = std::move(profile).value();
       }

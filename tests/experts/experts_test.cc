@@ -141,6 +141,12 @@ TEST(Experts, NameThePlantedFlaw) {
   ExpectPairs("pairs.toml");
 }
 
+/// Looked at once, before anything was changed for it: 58 of 62 named; its bounds held in 43 of 58
+/// and made the present ones (docs/measurements/h200_experts.md).
+TEST(Experts, NameTheFlawsOfTheSecondSet) {
+  ExpectPairs("validation.toml");
+}
+
 TEST(Experts, RaiseHardlyAnAlarmOnLibraries) {
   int alarms = 0;
   std::set<std::string> kernels;

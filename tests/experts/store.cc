@@ -12,12 +12,12 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "compact.h"
 #include "profile/activity_trace.h"
 #include "profile/build_facts.h"
 #include "profile/evidence.h"
 #include "profile/ncu_csv.h"
 #include "profile/ncu_source.h"
-#include "profile/profile_json.h"
 #include "profile/ptxas_log.h"
 #include "profile/sass_profile.h"
 #include "sass/listing.h"
@@ -176,7 +176,8 @@ int Main(const fs::path& lists, const fs::path& raw, const fs::path& out) {
   std::ranges::sort(programs);
   for (const std::string& program : programs) {
     if (const auto profile = Load(lists, raw, program)) {
-      const Status written = WriteFileAtomically(out / (program + ".json"), ProfileJson(*profile));
+      const Status written =
+          WriteFileAtomically(out / (program + ".json"), experts::ToCompact(*profile));
       if (!written) {
         fmt::print(stderr, "{}\n", written.error().message);
         return 1;
