@@ -86,7 +86,7 @@ constexpr Wider<T> MulWide(T a, T b) {
 
 /// Quotients of 32-bit integers are exact through double: a quotient that is no integer is at
 /// least 2^-32 of itself below the next one. This vectorises; a host division does not.
-inline u32 QuotientU32(u32 a, u32 b) {
+constexpr u32 QuotientU32(u32 a, u32 b) {
   const double quotient = static_cast<double>(a) / static_cast<double>(b == 0 ? 1U : b);
   const double biased = __builtin_floor(quotient) + 0x1p52;  // the integer is in the low mantissa
   return b == 0 ? ~0U : static_cast<u32>(BitCast<u64>(biased));
