@@ -88,7 +88,7 @@ static void AddLookup() {
   const int size = 1 << 24, chains = 16, n = pairs::kSms * 128 * chains;
   std::vector<int2> entry(size);
   for (int i = 0; i < size; ++i) {
-    entry[i] = make_int2((i * 1664525 + 1013904223) & (size - 1), i % 11);
+    entry[i] = make_int2(static_cast<int>((i * 1664525u + 1013904223u) & (size - 1)), i % 11);
   }
   const int2* d_entry = pairs::Upload(entry);
   int* out = suite::Buffer<int>(n, suite::Fill::kZero);
@@ -143,9 +143,9 @@ static void AddTridiagonal() {
       [=] { tridiagonal__good<<<pairs::kSms, 128>>>(right, out, 8192); }, out, n);
 }
 
-// A matched filter of 24 taps on tiles of 8192 samples, one block an SM: a tile passes through
+// A matched filter of 8 taps on tiles of 8192 samples, one block an SM: a tile passes through
 // registers and is waited for, or the next one is on its way to shared memory meanwhile.
-constexpr int kTile = 8192, kTaps = 24;
+constexpr int kTile = 8192, kTaps = 8;
 
 __device__ void Match(const float* tile, float* __restrict__ out) {
   for (int i = threadIdx.x; i < kTile - kTaps; i += 256) {

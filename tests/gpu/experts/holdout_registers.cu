@@ -176,7 +176,8 @@ __device__ void Flanger(const float* __restrict__ x, float* __restrict__ y, int 
   for (int s = 0; s < samples; ++s) {
     line(s & 15) = v;
     const int delay = __float_as_int(v) >> 8 & 15;
-    v = 0.6f * v + 0.3f * line((s - delay) & 15) + 0.2f * line((s + delay + 3) & 15) + 0.01f;
+    const float a = line((s - delay) & 15), b = line((s + delay + 3) & 15);
+    v = fmaf(v, 0.6f, fmaf(a, 0.3f, fmaf(b, 0.2f, 0.01f)));
   }
   y[i] = v;
 }
