@@ -74,7 +74,8 @@ static void AddDeposit() {
     }
   }
   const int* d_cell = pairs::Upload(cell);
-  float *at = suite::Buffer<float>(n), *charge = suite::Buffer<float>(cells + 1, suite::Fill::kZero);
+  float *at = suite::Buffer<float>(n),
+        *charge = suite::Buffer<float>(cells + 1, suite::Fill::kZero);
   pairs::Add(
       "deposit", [=] { deposit__bad<<<threads / 256, 256>>>(d_cell, at, charge, threads); },
       [=] { deposit__good<<<threads / 256, 256>>>(d_cell, at, charge, threads); }, charge, cells);
@@ -171,8 +172,7 @@ __device__ void Wavefront(const float* __restrict__ score, float* out, volatile 
       __threadfence();
     }
     __syncthreads();
-    const float above =
-        b > 0 ? *reinterpret_cast<volatile float*>(out + (b - 1) * 128 + t) : 0.0f;
+    const float above = b > 0 ? *reinterpret_cast<volatile float*>(out + (b - 1) * 128 + t) : 0.0f;
     best = fmaxf(best * 0.9f + score[(s * gridDim.x + b) * 128 + t], 0.0f);
     if (s == steps - 1) {
       out[b * 128 + t] = fmaxf(best, b > 0 ? 0.5f * above : 0.0f);

@@ -79,7 +79,7 @@ __device__ void Rings(const float* __restrict__ x, float* __restrict__ out, int 
     for (int s = 0; s < steps; ++s) {
 #pragma unroll
       for (int j = 0; j < kSide; ++j) {
-        v[j] = fmaf(__shfl_sync(~0u, v[j], next), 0.49f, 0.5f * v[j]);
+        v[j] = fmaf(__shfl_sync(~0u, v[j], next), 0.4999f, 0.5f * v[j]);
       }
     }
 #pragma unroll
@@ -105,9 +105,8 @@ static void AddRings() {
       [=] { rings__good<<<pairs::kSms, 128>>>(x, out, 4096); }, out, n);
 }
 
-// Candidates of a puzzle are struck out along cycles of cells in shared memory, a chain of dependent
-// loads with one warp a scheduler: one start at a time, or
-// four.
+// Candidates of a puzzle are struck out along cycles of cells in shared memory, a chain of
+// dependent loads with one warp a scheduler: one start at a time, or four.
 template <int kSide>
 __device__ void Strike(const int* __restrict__ table, int* __restrict__ out, int steps) {
   __shared__ int next[1024];

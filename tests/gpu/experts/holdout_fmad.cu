@@ -47,10 +47,9 @@ __device__ float4 Turn(float4 p, float4 q) {
   auto dot = [](float a, float b, float c, float d, float e, float f, float g, float h) {
     return MulAdd<kFused>(g, h, MulAdd<kFused>(e, f, MulAdd<kFused>(c, d, a * b)));
   };
-  return make_float4(dot(p.w, q.x, p.x, q.w, p.y, q.z, -p.z, q.y),
-                     dot(p.w, q.y, -p.x, q.z, p.y, q.w, p.z, q.x),
-                     dot(p.w, q.z, p.x, q.y, -p.y, q.x, p.z, q.w),
-                     dot(p.w, q.w, -p.x, q.x, -p.y, q.y, -p.z, q.z));
+  return make_float4(
+      dot(p.w, q.x, p.x, q.w, p.y, q.z, -p.z, q.y), dot(p.w, q.y, -p.x, q.z, p.y, q.w, p.z, q.x),
+      dot(p.w, q.z, p.x, q.y, -p.y, q.x, p.z, q.w), dot(p.w, q.w, -p.x, q.x, -p.y, q.y, -p.z, q.z));
 }
 
 template <bool kFused>

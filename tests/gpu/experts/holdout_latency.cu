@@ -40,7 +40,7 @@ KERNEL resample__good(const float* in, float* out, int per_thread) {
 
 static void AddResample() {
   const int per_thread = 512, n = pairs::kSms * 256 * per_thread;
-  float *in = suite::Buffer<float>(size_t(n) / 16 * 22 + 64);
+  float* in = suite::Buffer<float>(size_t(n) / 16 * 22 + 64);
   float* out = suite::Buffer<float>(n, suite::Fill::kZero);
   pairs::Add(
       "resample", [=] { resample__bad<<<pairs::kSms, 256>>>(in, out, per_thread); },
@@ -158,8 +158,8 @@ __device__ void Match(const float* tile, float* __restrict__ out) {
   }
 }
 
-KERNEL __launch_bounds__(256) matched__bad(const float* __restrict__ in, float* __restrict__ out,
-                                           int tiles) {
+KERNEL __launch_bounds__(256)
+    matched__bad(const float* __restrict__ in, float* __restrict__ out, int tiles) {
   extern __shared__ __align__(16) float tile[];
   for (int b = blockIdx.x; b < tiles; b += gridDim.x) {
     const float4* from = reinterpret_cast<const float4*>(in + size_t(b) * kTile);
@@ -181,8 +181,8 @@ __device__ void Bring(float* tile, const float* __restrict__ from) {
   }
 }
 
-KERNEL __launch_bounds__(256) matched__good(const float* __restrict__ in, float* __restrict__ out,
-                                            int tiles) {
+KERNEL __launch_bounds__(256)
+    matched__good(const float* __restrict__ in, float* __restrict__ out, int tiles) {
   extern __shared__ __align__(16) float tile[];
   constexpr int kStages = 4;
   for (int s = 0; s < kStages - 1; ++s) {

@@ -59,8 +59,8 @@ KERNEL permute4d__good(const float* __restrict__ in, float* __restrict__ out, in
   const int c = blockIdx.z % c_size;
   const size_t base = size_t(blockIdx.z / c_size) * 65536 * c_size;
   for (int r = threadIdx.y; r < 32; r += 8) {
-    tile[r][threadIdx.x] = in[base + (size_t(blockIdx.y * 32 + r) * c_size + c) * 256 +
-                              blockIdx.x * 32 + threadIdx.x];
+    tile[r][threadIdx.x] =
+        in[base + (size_t(blockIdx.y * 32 + r) * c_size + c) * 256 + blockIdx.x * 32 + threadIdx.x];
   }
   __syncthreads();
   for (int r = threadIdx.y; r < 32; r += 8) {
@@ -105,8 +105,7 @@ static void AddLifting() {
   const size_t n = size_t(width) * height;
   float *in = suite::Buffer<float>(n), *out = suite::Buffer<float>(n, suite::Fill::kZero);
   pairs::Add(
-      "lifting",
-      [=] { lifting__bad<<<dim3(height / 256, width / 2), 256>>>(in, out, width); },
+      "lifting", [=] { lifting__bad<<<dim3(height / 256, width / 2), 256>>>(in, out, width); },
       [=] { lifting__good<<<dim3(width / 512, height), 256>>>(in, out, width); }, out, n);
 }
 

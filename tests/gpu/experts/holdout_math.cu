@@ -283,8 +283,8 @@ static void AddReads() {
   std::vector<int2> read(n);
   for (int i = 0; i < n; ++i) {
     const unsigned h = static_cast<unsigned>(i) * 2654435761u >> 12;
-    read[i] = make_int2(i, h % 8 == 0 ? 512 + static_cast<int>(h >> 3 & 511)
-                                       : 16 + static_cast<int>(h >> 3 & 31));
+    read[i] = make_int2(
+        i, h % 8 == 0 ? 512 + static_cast<int>(h >> 3 & 511) : 16 + static_cast<int>(h >> 3 & 31));
   }
   const int2* as_came = pairs::Upload(read);
   std::stable_sort(read.begin(), read.end(), [](int2 a, int2 b) { return a.y > b.y; });

@@ -39,7 +39,8 @@ KERNEL __launch_bounds__(256) moments__good(const float* x, float* out, int term
 
 static void AddMoments() {
   const int n = pairs::kSms * 8192, terms = 16;
-  float *x = suite::Buffer<float>(size_t(n) * terms), *out = suite::Buffer<float>(n, suite::Fill::kZero);
+  float *x = suite::Buffer<float>(size_t(n) * terms),
+        *out = suite::Buffer<float>(n, suite::Fill::kZero);
   pairs::Add(
       "moments", [=] { moments__bad<<<n / 256, 256>>>(x, out, terms); },
       [=] { moments__good<<<n / 256, 256>>>(x, out, terms); }, out, n);
@@ -165,7 +166,8 @@ static void AddHierarchy() {
 // A delay line of 16 samples a thread with a delay that varies: a local array, or a column of
 // shared memory.
 template <class Line>
-__device__ void Flanger(const float* __restrict__ x, float* __restrict__ y, int samples, Line line) {
+__device__ void Flanger(const float* __restrict__ x, float* __restrict__ y, int samples,
+                        Line line) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
 #pragma unroll 1
   for (int k = 0; k < 16; ++k) {

@@ -90,7 +90,8 @@ KERNEL querying__good(const float* __restrict__ query, const float* __restrict__
 
 static void AddQuerying() {
   const int keys = 1 << 17, depth = 128;
-  float *query = suite::Buffer<float>(64 * depth), *key = suite::Buffer<float>(size_t(keys) * depth);
+  float *query = suite::Buffer<float>(64 * depth),
+        *key = suite::Buffer<float>(size_t(keys) * depth);
   float* out = suite::Buffer<float>(size_t(keys) * 64, suite::Fill::kZero);
   pairs::Add(
       "querying",

@@ -53,8 +53,8 @@ KERNEL interlace__good(const Byte* __restrict__ top, const Byte* __restrict__ bo
   const uint4 t = *reinterpret_cast<const uint4*>(top + size_t(y) * width + x);
   const uint4 b = *reinterpret_cast<const uint4*>(bottom + size_t(y) * width + x);
   *reinterpret_cast<uint4*>(out + size_t(2 * y) * width + x) = t;
-  *reinterpret_cast<uint4*>(out + size_t(2 * y + 1) * width + x) = make_uint4(
-      __vavgu4(t.x, b.x), __vavgu4(t.y, b.y), __vavgu4(t.z, b.z), __vavgu4(t.w, b.w));
+  *reinterpret_cast<uint4*>(out + size_t(2 * y + 1) * width + x) =
+      make_uint4(__vavgu4(t.x, b.x), __vavgu4(t.y, b.y), __vavgu4(t.z, b.z), __vavgu4(t.w, b.w));
 }
 
 static void AddInterlace() {
