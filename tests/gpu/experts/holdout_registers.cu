@@ -46,21 +46,21 @@ static void AddMoments() {
       [=] { moments__good<<<n / 256, 256>>>(x, out, terms); }, out, n);
 }
 
-// Chains of 4 x 4 transforms of a skeleton: a product of two matrices a joint, uncapped, or capped
-// at 32 registers.
+// Chains of 4 x 4 transforms of 8 skeletons, one a warp: a product of two matrices a joint,
+// uncapped, or capped at 32 registers.
 __device__ void Joints(const float4* __restrict__ joint, float4* __restrict__ out, int joints) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
   float m[16];
 #pragma unroll
   for (int k = 0; k < 16; ++k) {
-    m[k] = k % 5 == 0 ? 1.0f : 0.0f;
+    m[k] = (k % 5 == 0 ? 1.0f : 0.0f) + 0.01f * static_cast<float>((i + k) % 16);
   }
 #pragma unroll 1
   for (int j = 0; j < joints; ++j) {
     float a[16], r[16];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      *reinterpret_cast<float4*>(a + 4 * k) = joint[(size_t(j) * 4 + k) * n + i];
+      *reinterpret_cast<float4*>(a + 4 * k) = joint[(j * 4 + k) * 8 + i / 32 % 8];
     }
 #pragma unroll
     for (int k = 0; k < 16; ++k) {
@@ -89,8 +89,8 @@ KERNEL __launch_bounds__(256) joints__good(const float4* joint, float4* out, int
 }
 
 static void AddJoints() {
-  const int n = pairs::kSms * 2048, joints = 24;
-  float4* joint = suite::Buffer<float4>(size_t(n) * 4 * joints);
+  const int n = pairs::kSms * 16384, joints = 24;
+  float4* joint = suite::Buffer<float4>(8 * 4 * joints);
   float4* out = suite::Buffer<float4>(size_t(n) * 4, suite::Fill::kZero);
   pairs::Add(
       "joints", [=] { joints__bad<<<n / 256, 256>>>(joint, out, joints); },
@@ -168,7 +168,7 @@ static void AddHierarchy() {
 template <class Line>
 __device__ void Flanger(const float* __restrict__ x, float* __restrict__ y, int samples,
                         Line line) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
 #pragma unroll 1
   for (int k = 0; k < 16; ++k) {
     line(k) = 0;
