@@ -54,7 +54,7 @@ KERNEL shaders__good(const unsigned* __restrict__ x, unsigned* __restrict__ out)
 }
 
 static void AddShaders() {
-  const int n = 1 << 20;
+  const int n = 1 << 18;
   unsigned* x = suite::Buffer<unsigned>(n, suite::Fill::kBits);
   unsigned* out = suite::Buffer<unsigned>(n, suite::Fill::kZero);
   pairs::Add(

@@ -20,7 +20,7 @@ KERNEL haversine__good(const float2* __restrict__ at, float* __restrict__ out, i
 }
 
 static void AddHaversine() {
-  const int n = 4 << 20;
+  const int n = 16 << 20;
   float2* at = suite::Buffer<float2>(n);
   float* out = suite::Buffer<float>(n, suite::Fill::kZero);
   pairs::Add(
@@ -295,8 +295,8 @@ static void AddReads() {
       [=] { reads__good<<<n / 256, 256>>>(sorted, out); }, out, n, 0);
 }
 
-// Noise shaping rounds 64 times a sample: by conversion to an integer and back, or by the addition
-// of 1.5 * 2^23.
+// Noise shaping rounds 64 times a sample: by conversion to a 64-bit integer and back, or by the
+// addition of 1.5 * 2^23.
 template <bool kConvert>
 __device__ void Shape(const float* __restrict__ x, float* __restrict__ out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -305,7 +305,7 @@ __device__ void Shape(const float* __restrict__ x, float* __restrict__ out) {
 #pragma unroll 8
   for (int k = 0; k < 64; ++k) {
     const float wanted = fmaf(v, 1.0f + 0.015625f * k, error);
-    const float q = kConvert ? static_cast<float>(__float2int_rn(wanted))
+    const float q = kConvert ? static_cast<float>(__float2ll_rn(wanted))
                              : __fadd_rn(__fadd_rn(wanted, 12582912.0f), -12582912.0f);
     error = wanted - q;
     s += q;

@@ -38,7 +38,7 @@ KERNEL __launch_bounds__(256) moments__good(const float* x, float* out, int term
 }
 
 static void AddMoments() {
-  const int n = pairs::kSms * 8192, terms = 16;
+  const int n = pairs::kSms * 8192, terms = 64;
   float *x = suite::Buffer<float>(size_t(n) * terms),
         *out = suite::Buffer<float>(n, suite::Fill::kZero);
   pairs::Add(
@@ -145,7 +145,7 @@ KERNEL hierarchy__good(const float2* __restrict__ box, const float* __restrict__
 }
 
 static void AddHierarchy() {
-  const int n = 2 << 20;
+  const int n = 4 << 20;
   std::vector<float2> box(2 * kLeaves);
   for (int k = 0; k < kLeaves; ++k) {
     const float x = static_cast<float>(k) / (kLeaves / 2) - 1.0f;
@@ -156,7 +156,11 @@ static void AddHierarchy() {
                          std::max(box[2 * k].y, box[2 * k + 1].y));
   }
   const float2* d_box = pairs::Upload(box);
-  float* query = suite::Buffer<float>(n);
+  std::vector<float> host(n);
+  for (int i = 0; i < n; ++i) {
+    host[i] = static_cast<float>(i) / (n / 2) - 1.0f;
+  }
+  const float* query = pairs::Upload(host);
   int* out = suite::Buffer<int>(n, suite::Fill::kZero);
   pairs::Add(
       "hierarchy", [=] { hierarchy__bad<<<n / 128, 128>>>(d_box, query, out); },

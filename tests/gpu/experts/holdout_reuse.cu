@@ -134,15 +134,18 @@ static void AddAverages() {
       [=] { averages__good<<<n / 256, 256>>>(tick, rate, average, ticks); }, average, n);
 }
 
-// Sixteen views of 256 MiB in slices: the grid runs slices fastest, or views fastest: the
-// slices are read by 16 blocks each and come back from DRAM when these are far apart.
-__device__ void Slice(const float4* __restrict__ x, float* __restrict__ out, int slice, int view,
-                      int length) {
+// Sixteen views of 256 MiB in slices: a grid that runs slices fastest and reads everything for each
+// view, or a block that computes all views of what it reads.
+__device__ float View(float4 v, int view) {
+  return (v.x + view) * v.y + (v.z - view) * v.w;
+}
+
+KERNEL views__bad(const float4* __restrict__ x, float* __restrict__ out, int length) {
+  const int slice = blockIdx.x, view = blockIdx.y;
   float s = 0;
 #pragma unroll 4
   for (int i = threadIdx.x; i < length; i += 256) {
-    const float4 v = x[size_t(slice) * length + i];
-    s += (v.x + view) * v.y + (v.z - view) * v.w;
+    s += View(x[size_t(slice) * length + i], view);
   }
   s = pairs::WarpSum(s);
   if (threadIdx.x % 32 == 0) {
@@ -150,12 +153,24 @@ __device__ void Slice(const float4* __restrict__ x, float* __restrict__ out, int
   }
 }
 
-KERNEL views__bad(const float4* x, float* out, int length) {
-  Slice(x, out, blockIdx.x, blockIdx.y, length);
-}
-
-KERNEL views__good(const float4* x, float* out, int length) {
-  Slice(x, out, blockIdx.y, blockIdx.x, length);
+KERNEL views__good(const float4* __restrict__ x, float* __restrict__ out, int length) {
+  const int slice = blockIdx.x;
+  float s[16] = {};
+#pragma unroll 4
+  for (int i = threadIdx.x; i < length; i += 256) {
+    const float4 v = x[size_t(slice) * length + i];
+#pragma unroll
+    for (int view = 0; view < 16; ++view) {
+      s[view] += View(v, view);
+    }
+  }
+#pragma unroll
+  for (int view = 0; view < 16; ++view) {
+    const float all = pairs::WarpSum(s[view]);
+    if (threadIdx.x % 32 == 0) {
+      out[(slice * 16 + view) * 8 + threadIdx.x / 32] = all;
+    }
+  }
 }
 
 static void AddViews() {
@@ -164,7 +179,7 @@ static void AddViews() {
   float* out = suite::Buffer<float>(slices * 128, suite::Fill::kZero);
   pairs::Add(
       "views", [=] { views__bad<<<dim3(slices, 16), 256>>>(x, out, length); },
-      [=] { views__good<<<dim3(16, slices), 256>>>(x, out, length); }, out, slices * 128);
+      [=] { views__good<<<slices, 256>>>(x, out, length); }, out, slices * 128);
 }
 
 int main(int argc, char** argv) {
