@@ -8,7 +8,7 @@ __device__ float MulAdd(float a, float b, float c) {
   return kFused ? fmaf(a, b, c) : a * b + c;
 }
 
-// Reaction of Gray and Scott in a well-stirred cell: 256 steps.
+// Reaction of Gray and Scott in a well-stirred cell: 128 steps.
 template <bool kFused>
 __device__ void GrayScott(const float2* __restrict__ in, float2* __restrict__ out, int steps) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -33,11 +33,11 @@ KERNEL grayscott__good(const float2* in, float2* out, int steps) {
 }
 
 static void AddGrayScott() {
-  const int n = 8 << 20;
+  const int n = 16 << 20;
   float2 *in = suite::Buffer<float2>(n), *out = suite::Buffer<float2>(n, suite::Fill::kZero);
   pairs::Add(
-      "grayscott", [=] { grayscott__bad<<<n / 256, 256>>>(in, out, 256); },
-      [=] { grayscott__good<<<n / 256, 256>>>(in, out, 256); }, reinterpret_cast<float*>(out),
+      "grayscott", [=] { grayscott__bad<<<n / 256, 256>>>(in, out, 128); },
+      [=] { grayscott__good<<<n / 256, 256>>>(in, out, 128); }, reinterpret_cast<float*>(out),
       size_t(n) * 2, 1e-2);
 }
 
