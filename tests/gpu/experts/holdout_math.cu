@@ -80,7 +80,7 @@ KERNEL lorentz__bad(const float* __restrict__ x, float* __restrict__ out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const float v = x[i];
   float s = 0;
-#pragma unroll 16
+#pragma unroll
   for (int k = 0; k < 128; ++k) {
     const float d = v - 0.015f * k;
     s += Reciprocal(fmaf(d, d, 0.3f));
@@ -92,7 +92,7 @@ KERNEL lorentz__good(const float* __restrict__ x, float* __restrict__ out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const float v = x[i];
   float s = 0;
-#pragma unroll 4
+#pragma unroll
   for (int k = 0; k < 128; k += 4) {
     float q[4];
 #pragma unroll
@@ -302,7 +302,7 @@ __device__ void Shape(const float* __restrict__ x, float* __restrict__ out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const float v = 50.0f * x[i];
   float error = 0, s = 0;
-#pragma unroll 8
+#pragma unroll
   for (int k = 0; k < 64; ++k) {
     const float wanted = fmaf(v, 1.0f + 0.015625f * k, error);
     const float q = kConvert ? static_cast<float>(__float2ll_rn(wanted))
