@@ -130,7 +130,7 @@ __device__ void Geohash(const float2* __restrict__ at, int i, Store store) {
 
 KERNEL geohash__bad(const float2* __restrict__ at, unsigned char* __restrict__ out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  volatile unsigned char* to = out + size_t(i) * 16;
+  unsigned char* to = out + size_t(i) * 16;
   Geohash(at, i, [&](int k, unsigned c) { to[k] = static_cast<unsigned char>(c); });
 }
 
