@@ -42,6 +42,8 @@ struct DiagnoseOptions {
   std::string kernel;                  ///< of a program
   std::vector<std::string> arguments;  ///< of a program
   bool no_counters = false;            ///< of a program: leave the hardware counters alone
+  bool no_samples = false;             ///< of a program: do not sample instructions
+  double energy_seconds = 0;           ///< of a candidate on a real GPU, >= 5; 0: not measured
   EvidenceFiles files;
   std::string gpu = "auto";  ///< whose figures are used for files
   std::filesystem::path before, after;

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "candidate.h"
 #include "commands.h"
 #include "diagnose/comparison.h"
+#include "energy.h"
 #include "evidence_files.h"
 #include "profile/evidence.h"
 #include "profile/ncu_csv.h"
@@ -51,6 +54,7 @@ Result<Subject> OfProgram(const DiagnoseOptions& options, const std::stop_token&
   program.flags = options.candidate.flags;
   program.device = options.candidate.device;
   program.counters = !options.no_counters;
+  program.samples = !options.no_samples;
   if (!fs::exists(program.file)) {
     return Fail(ErrorCode::kNotFound,
                 fmt::format("there is no task folder and no program {}", program.file.string()));
@@ -69,6 +73,13 @@ Result<Subject> OfCandidate(const DiagnoseOptions& options, const std::stop_toke
   }
   subject.profile = std::move(examined.assessment.profile);
   subject.hardware = examined.bench->device->info().hardware;
+  if (options.energy_seconds > 0) {
+    const std::chrono::milliseconds window(static_cast<long>(1000 * options.energy_seconds));
+    KP_ASSIGN_OR_RETURN(PowerReport power,
+                        MeasureEnergy(*examined.bench, examined.candidate, window, stop));
+    subject.profile.system.merge(power.metrics);
+    std::ranges::move(power.notes, std::back_inserter(subject.profile.notes));
+  }
   return subject;
 }
 

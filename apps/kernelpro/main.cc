@@ -70,6 +70,13 @@ CLI::App* AddDiagnose(CLI::App& app, const char* name, const char* what, const c
   c->add_option("--arg", o.arguments, "Of a program: an argument; may be repeated");
   c->add_flag("--no-counters", o.no_counters,
               "Of a program on a real GPU: leave the hardware counters alone");
+  c->add_flag(
+      "--no-samples", o.no_samples,
+      "Of a program on a real GPU: do not sample which instructions warps wait at (faster)");
+  c->add_option("--energy", o.energy_seconds,
+                "Of a candidate on a real GPU: measure the energy of a call over so many seconds "
+                "(5 or more)")
+      ->check(CLI::Range(5.0, 600.0));
   c->add_option("--ncu", o.files.ncu, "A file of Nsight Compute: CSV, text or .ncu-rep");
   c->add_option("--nsys", o.files.nsys, "A file of Nsight Systems: stats as text or CSV, SQLite");
   c->add_option("--sass", o.files.sass,

@@ -166,10 +166,9 @@ class Session {
     collect.toolkit = Toolkit();
     collect.spec = spec_;
     collect.compute_capability = spec_.compute_capability;
-    if (!options_.counters) {
-      collect.depth = CollectOptions::Depth::kNone;
-    }
     Result<ActivityRun> trace = Trace();
+    collect.depth = options_.counters ? DepthFor(trace) : CollectOptions::Depth::kNone;
+    collect.sampling = options_.samples;
     collect.run.kernel = options_.kernel;
     if (options_.kernel.empty() && trace && !trace->profile.kernels.empty()) {
       collect.run.kernel = trace->profile.kernels.front().mangled;  // the longest
@@ -189,6 +188,17 @@ class Session {
       }
     }
     return std::move(collection.profile);
+  }
+
+  /// Starting ncu takes longer than its passes over a short kernel, so one run with all counters is
+  /// the cheapest (docs/measurements/h200_experts.md); over a long one the passes are what costs.
+  static CollectOptions::Depth DepthFor(const Result<ActivityRun>& trace) {
+    constexpr double kLongUs = 20'000;
+    const auto median = trace && !trace->profile.kernels.empty()
+                            ? trace->profile.kernels.front().Value("timeline.kernel_median_ns")
+                            : std::nullopt;
+    return median.value_or(0) / 1000 > kLongUs ? CollectOptions::Depth::kTargeted
+                                               : CollectOptions::Depth::kEverything;
   }
 
   static bool KernelIs(const KernelProfile& kernel, const std::string& mangled) {

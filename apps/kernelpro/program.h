@@ -21,6 +21,7 @@ struct ProgramOptions {
   std::vector<std::string> flags;      ///< further compiler flags
   std::string device = "auto";
   bool counters = true;  ///< false: leave the hardware counters alone
+  bool samples = true;   ///< false: do not sample which instruction warps wait at
   std::chrono::seconds limit{600};
 };
 

@@ -65,11 +65,17 @@ bool IsCalled(const Tool& tool, const ToolInput& input) {
   });
 }
 
+/// Readers that print a launch's shape beside its metrics keep it in the shape's own fields.
+bool IsShape(const ToolInput& input, std::string_view need) {
+  return (need == metric::kGridSize || need == metric::kBlockSize) &&
+         diagnose::HasShape(input.kernel);
+}
+
 bool IsKnown(const ToolInput& input, std::string_view need) {
   if (need.starts_with("task.")) {
     return input.profile.task.contains(std::string(need.substr(5)));
   }
-  return input.kernel.metrics.contains(std::string(need)) ||
+  return input.kernel.metrics.contains(std::string(need)) || IsShape(input, need) ||
          input.profile.system.contains(std::string(need));
 }
 

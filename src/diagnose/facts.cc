@@ -165,6 +165,11 @@ double BlockSize(const KernelProfile& kernel) {
   return double{1} * kernel.block[0] * kernel.block[1] * kernel.block[2];
 }
 
+bool HasShape(const KernelProfile& kernel) {
+  return GridSize(kernel) * BlockSize(kernel) > 1 || kernel.Value(metric::kGridSize) ||
+         kernel.Value(metric::kBlockSize);
+}
+
 double RunSeconds(const KernelProfile& kernel) {
   const double overhead = Get(kernel, metric::kModelLaunchOverheadPct) / 100;
   return kernel.time_us * 1e-6 * (1 - std::clamp(overhead, 0.0, 1.0));

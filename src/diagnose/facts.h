@@ -59,6 +59,9 @@ struct Wavefronts {
 [[nodiscard]] std::optional<double> Waves(const KernelProfile& kernel, const Hardware& hardware);
 [[nodiscard]] double GridSize(const KernelProfile& kernel);
 [[nodiscard]] double BlockSize(const KernelProfile& kernel);
+/// A shape of ones is that of a source without launches (a compiler's log, a listing), unless its
+/// reader counted the one block or the one thread.
+[[nodiscard]] bool HasShape(const KernelProfile& kernel);
 /// Without the fixed launch cost of emulated kernels.
 [[nodiscard]] double RunSeconds(const KernelProfile& kernel);
 /// A figure of the task that concerns this kernel alone: nothing when other kernels share the

@@ -197,6 +197,10 @@ class Merger {
       for (KernelProfile& kernel : merged_.kernels) {
         kernel.time_share = kernel.time_us > 0 ? kernel.time_share : 0;
       }
+    } else {
+      for (KernelProfile& kernel : merged_.kernels) {
+        kernel.time_share = 1;  // nothing ran: each is worth a look
+      }
     }
     std::set<std::string> seen;
     std::erase_if(merged_.notes,

@@ -51,11 +51,11 @@ std::string FindingText(const Finding& f) {
     text += fmt::format(" at {}:{}", f.file, f.line);
   }
   text += fmt::format(" in {} ({})\n", f.kernel,
-                      f.bound > 0 ? fmt::format("upper bound: {:.0f}% of {} time, {:.2f}x",
-                                                100 * f.bound,
-                                                f.id.starts_with("sys.") ? "the run's" : "its",
-                                                1 / (1 - std::min(f.bound, 0.999)))
-                                  : std::string("no upper bound: nothing was timed"));
+                      f.bound > 0
+                          ? fmt::format("upper bound: {:.0f}% of {} time, {:.2f}x", 100 * f.bound,
+                                        f.id.starts_with("sys.") ? "the run's" : "its",
+                                        1 / (1 - std::min(f.bound, 0.999)))
+                          : std::string("upper bound unknown"));
   const auto add = [&text](std::string_view name, const std::string& sentence) {
     if (!sentence.empty()) {
       text += fmt::format("{:<6} {}\n", name, sentence);

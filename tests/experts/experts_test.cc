@@ -147,6 +147,11 @@ TEST(Experts, NameTheFlawsOfTheSecondSet) {
   ExpectPairs("validation.toml");
 }
 
+/// Looked at once, and nothing was changed for it.
+TEST(Experts, NameTheFlawsOfTheHoldout) {
+  ExpectPairs("holdout.toml");
+}
+
 TEST(Experts, RaiseHardlyAnAlarmOnLibraries) {
   int alarms = 0;
   std::set<std::string> kernels;

@@ -166,6 +166,7 @@ int main(int argc, char** argv) {
   Matrix(argv[1], profiles);
   Pairs(std::string(argv[1]) + "/pairs.toml", profiles);
   Pairs(std::string(argv[1]) + "/validation.toml", profiles);
+  Pairs(std::string(argv[1]) + "/holdout.toml", profiles);
   Tuned(argv[1], profiles);
   return 0;
 }

@@ -201,7 +201,7 @@ TEST_F(GpuTest, AHundredCandidatesWithTenThatCrash) {
       {"", "_exit(0);", Verdict::kRuntimeError},
       {"", "fork();", Verdict::kPolicyViolation},
       {"", "void* p; return cudaMalloc(&p, 1ull << 42);", Verdict::kOutOfMemory},
-      {"if (i % 4096 == 0) { printf(\"%d\\n\", int(i)); }", "", Verdict::kOk}};
+      {"if (i == 5) { printf(\"%d\\n\", int(i)); }", "", Verdict::kOk}};
   const auto evaluator = MakeEvaluator(std::chrono::milliseconds(3000));
   ASSERT_NE(evaluator, nullptr);
   const BuildOutcome good = Compile(Source("", ""));

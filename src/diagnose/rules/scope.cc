@@ -65,6 +65,9 @@ std::optional<double> Plain(const ToolInput& in, std::string_view name) {
     const double seconds = RunSeconds(in.kernel);
     return seconds > 0 ? std::optional(seconds) : std::nullopt;
   }
+  if ((name == "grid" || name == "block" || name == "warps") && !HasShape(in.kernel)) {
+    return std::nullopt;
+  }
   if (name == "grid") {
     return GridSize(in.kernel);
   }

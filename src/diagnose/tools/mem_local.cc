@@ -60,7 +60,8 @@ std::optional<Finding> ExamineSpill(const ToolInput& in) {
     return std::nullopt;
   }
   const LocalTraffic t = TrafficOf(k);
-  const double registers = Get(k, metric::kRegisters);
+  const auto registers =
+      k.Value(metric::kRegisters) ? k.Value(metric::kRegisters) : k.Value("ptxas.registers");
   Finding f;
   f.severity = std::max(Ramp(t.instruction_share, 0.01, 0.2), 0.3 + 0.5 * Ramp(bytes, 32, 1024));
   const Shares use = Normalised(in.use, in.hardware);
@@ -71,8 +72,9 @@ std::optional<Finding> ExamineSpill(const ToolInput& in) {
   SetWhere(f, LocalLine(k));
   f.seen = fmt::format(
       "the assembler spilled {:.0f} bytes a thread in stores and {:.0f} in loads "
-      "(want 0); {:.0f} registers a thread.",
-      Get(k, metric::kSpillStores), Get(k, metric::kSpillLoads), registers);
+      "(want 0){}.",
+      Get(k, metric::kSpillStores), Get(k, metric::kSpillLoads),
+      registers ? fmt::format("; {:.0f} registers a thread", *registers) : "");
   f.why =
       "More values are live than the register cap allows, so some go to local memory, which "
       "is L1 and L2 traffic.";

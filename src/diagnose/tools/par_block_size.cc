@@ -63,7 +63,7 @@ std::unique_ptr<Tool> MakeParBlockSize() {
   return MakeTool({.id = "par.block_size",
                    .title = "Block size that wastes lanes or slots",
                    .classes = {},
-                   .metrics = {},
+                   .metrics = {metric::kBlockSize},
                    .examine = &Examine});
 }
 

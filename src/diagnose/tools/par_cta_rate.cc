@@ -61,7 +61,7 @@ std::unique_ptr<Tool> MakeParCtaRate() {
   return MakeTool({.id = "par.cta_rate",
                    .title = "Block start rate is the limit",
                    .classes = {},
-                   .metrics = {},
+                   .metrics = {metric::kGridSize},
                    .examine = &Examine});
 }
 

@@ -99,7 +99,7 @@ std::unique_ptr<Tool> MakeParSmallGrid() {
   return MakeTool({.id = "par.small_grid",
                    .title = "Too few blocks",
                    .classes = {},
-                   .metrics = {},
+                   .metrics = {metric::kGridSize},
                    .examine = &ExamineSmallGrid});
 }
 
