@@ -21,7 +21,7 @@ struct Finding {
   std::string id;     ///< "mem.coalesce_ld"
   std::string title;  ///< "Uncoalesced global loads"
   std::string kernel;
-  double severity = 0;      ///< 0..1
+  double severity = 0;  ///< 0..1
   /// Fraction of the kernel's time that could go at most: what remains needs the rest (DRAM bytes,
   /// floating-point work). 0: no bound is known.
   double bound = 0;

@@ -26,9 +26,10 @@ struct FormulaScope {
 ///   ramp(1 - smsp__x.ratio / 32, 0.15, 0.75) * (share > 0.1 ? 1 : 0.5)
 ///
 /// Names: letters, digits, '_' and '.', as in metric names. Operators, weakest first: `c ? a : b`,
-/// `a ?? b` (b where a is missing), `||`, `&&`, comparisons, `+ -`, `* /`, `- !`. Functions: min, max (of those present), abs, sqrt, log2, floor, ceil, clamp(x, a, b),
-/// ramp(x, a, b), has(name); and the bound forms of bounds.h: cut(dram = w, l1 = w, ...),
-/// stall(s), occ(now, then), rewrite().
+/// `a ?? b` (b where a is missing), `||`, `&&`, comparisons, `+ -`, `* /`, `- !`. Functions: min,
+/// max (of those present), abs, sqrt, log2, floor, ceil, clamp(x, a, b), ramp(x, a, b), has(name);
+/// and the bound forms of bounds.h: cut(dram = w, l1 = w, ...), stall(s), occ(now, then),
+/// rewrite().
 ///
 /// A missing operand makes the result missing, and so do division by zero and any result that is
 /// not finite. `&&` and `||` need only as much as decides them; a missing condition chooses neither
