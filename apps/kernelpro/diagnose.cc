@@ -101,6 +101,10 @@ Result<Subject> OfFiles(const DiagnoseOptions& options, bool joined, const std::
 }
 
 Result<Subject> Look(const DiagnoseOptions& options, bool joined, const std::stop_token& stop) {
+  if (options.energy_seconds > 0 && (!options.files.empty() || IsProgram(options.candidate.task))) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--energy measures a task's candidate; a program's or a file's cannot be repeated");
+  }
   if (!options.files.empty()) {
     return OfFiles(options, joined, stop);
   }

@@ -102,6 +102,7 @@ TEST_F(DiagnoseTest, WrongProgramsAreRefusedWithTheReason) {
   EXPECT_EQ(broken.exit_code, 2);
   EXPECT_THAT(broken.err, HasSubstr("BAD"));
   EXPECT_EQ(cli.Run({"diagnose", "nothing.cu"}).exit_code, 2);
+  EXPECT_EQ(cli.Run({"diagnose", program, "--device", "emulator", "--energy", "5"}).exit_code, 2);
   const fs::path idle = Write("idle.cu", "int main() { return 3; }\n");
   const Cli::Answer nothing = cli.Run({"diagnose", idle, "--device", "emulator"});
   EXPECT_EQ(nothing.exit_code, 1);
