@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "device/emulated_launch.h"
 #include "emulator/model/model.h"
+#include "evaluate/sanitizer_log.h"
 #include "profile/activity_trace.h"
 #include "profile/evidence.h"
 #include "profile/file_kind.h"
@@ -34,6 +36,44 @@ constexpr std::uint64_t kLargestJson = 1ULL << 30U;
 Result<Profile> ReadSavedProfile(const fs::path& file) {
   KP_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kLargestJson));
   return ParseProfileJson(text, file.string());
+}
+
+/// A log has no figure of a kernel: its verdict is a note that comes before all advice.
+Result<Profile> ReadSanitizer(const fs::path& file) {
+  constexpr std::uint64_t kLargestLog = 256ULL << 20U;
+  KP_ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kLargestLog));
+  const SanitizerLog log = ParseSanitizerLog(text);
+  if (!log.complete && log.kind.empty() && log.trouble.empty() &&
+      SniffFile(text, file.string()) != FileKind::kSanitizerLog) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: this is {}, not what compute-sanitizer prints", file.string(),
+                            Describe(SniffFile(text, file.string()))));
+  }
+  Profile profile;
+  profile.source = "compute-sanitizer";
+  const auto put = [&profile](const char* name, std::uint64_t count) {
+    profile.system[name] = {static_cast<double>(count), "", Provenance::kCounted};
+  };
+  std::string note;
+  if (log.errors > 0) {
+    put("sanitizer.errors", log.errors);
+    note = fmt::format(
+        "found {} error{}, first: {}. Repair {} first: a kernel that is wrong has "
+        "no speed.",
+        log.errors, log.errors == 1 ? "" : "s",
+        log.kind.empty() ? "not printed" : Printable(DescribeFinding(log), 400),
+        log.errors == 1 ? "it" : "them");
+  } else if (log.complete) {
+    put("sanitizer.errors", 0);
+    put("sanitizer.warnings", log.warnings);
+    note = log.warnings > 0 ? fmt::format("found no error and {} warnings.", log.warnings)
+                            : std::string("found no error.");
+  } else {
+    note = fmt::format("did not come to its end, so it clears nothing{}{}.",
+                       log.trouble.empty() ? "" : ": ", Printable(log.trouble, 300));
+  }
+  profile.notes.push_back("compute-sanitizer " + note);
+  return profile;
 }
 
 /// Figures of the run that follow from the events; a reader gives the events only.
@@ -101,8 +141,10 @@ constexpr std::array<Guess, 13> kGuesses = {{{"h200", "h200"},
 Result<std::vector<Profile>> ReadEvidence(const EvidenceFiles& files, const std::stop_token& stop) {
   std::vector<Profile> profiles;
   const bool others = files.ncu.size() + files.profile.size() + files.sass.size() +
-                          files.ptxas.size() + files.nsys.size() + files.activity.size() >
+                          files.ptxas.size() + files.nsys.size() + files.activity.size() +
+                          files.sanitizer.size() >
                       1;
+  KP_RETURN_IF_ERROR(ReadAll(files.sanitizer, others, profiles, ReadSanitizer));
   KP_RETURN_IF_ERROR(ReadAll(files.ncu, others, profiles,
                              [&](const fs::path& file) { return ReadNcu(file, stop); }));
   KP_RETURN_IF_ERROR(ReadAll(files.profile, others, profiles, ReadSavedProfile));
@@ -124,6 +166,9 @@ Result<Profile> ReadAnyProfile(const fs::path& file, const std::stop_token& stop
       break;
     case FileKind::kDisassembly:
       files.sass = {file};
+      break;
+    case FileKind::kSanitizerLog:
+      files.sanitizer = {file};
       break;
     case FileKind::kNsysReport:
     case FileKind::kNsysStats:

@@ -14,11 +14,11 @@ namespace kernelpro::app {
 
 /// Files that other people's tools made; each option may be repeated.
 struct EvidenceFiles {
-  std::vector<std::filesystem::path> ncu, sass, ptxas, nsys, activity, profile;
+  std::vector<std::filesystem::path> ncu, sass, ptxas, nsys, activity, profile, sanitizer;
 
   [[nodiscard]] bool empty() const {
     return ncu.empty() && sass.empty() && ptxas.empty() && nsys.empty() && activity.empty() &&
-           profile.empty();
+           profile.empty() && sanitizer.empty();
   }
 };
 

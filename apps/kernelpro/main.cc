@@ -83,6 +83,7 @@ CLI::App* AddDiagnose(CLI::App& app, const char* name, const char* what, const c
                 "Machine code: cuobjdump -sass, nvdisasm (text or JSON), a cubin or a program");
   c->add_option("--ptxas", o.files.ptxas, "A build log with what ptxas said (-Xptxas -v)");
   c->add_option("--activity", o.files.activity, "A trace of kernelpro's activity library");
+  c->add_option("--sanitizer", o.files.sanitizer, "A log of compute-sanitizer: is it right at all");
   c->add_option("--profile", o.files.profile, "A profile that --save wrote");
   c->add_option("--gpu", o.gpu,
                 "Whose figures are used for files: auto, h200, h100, a100, l4, rtx4090")

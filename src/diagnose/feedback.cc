@@ -124,11 +124,19 @@ const KernelProfile* Dominant(const Profile& profile) {
 
 std::string Opening(const Diagnosis& diagnosis, const Profile& profile,
                     const KernelProfile& kernel) {
-  std::string text = fmt::format("{}: {}, {:.0f} blocks of {:.0f} threads.\n", Clean(kernel.name),
+  std::string text = fmt::format("{}: {}", Clean(kernel.name),
                                  kernel.time_us > 0 ? fmt::format("{:.1f} us ({})", kernel.time_us,
                                                                   Name(kernel.time_provenance))
-                                                    : "time unknown",
-                                 diagnose::GridSize(kernel), diagnose::BlockSize(kernel));
+                                                    : "time unknown");
+  text += diagnose::HasShape(kernel)
+              ? fmt::format(", {:.0f} blocks of {:.0f} threads.\n", diagnose::GridSize(kernel),
+                            diagnose::BlockSize(kernel))
+              : std::string(".\n");
+  if (const auto errors = profile.system.find("sanitizer.errors");
+      errors != profile.system.end() && errors->second.value > 0) {
+    text += fmt::format("WRONG   compute-sanitizer found {:.0f} errors. Repair them first.\n",
+                        errors->second.value);
+  }
   if (!diagnosis.classes.empty()) {
     const ClassMembership& c = diagnosis.classes.front();
     text += fmt::format("LIMIT   {} ({:.2f}): {}.", c.id, c.membership, c.evidence);

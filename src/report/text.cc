@@ -82,7 +82,9 @@ std::string DiagnosisText(const Diagnosis& diagnosis) {
     text += fmt::format("\n{}", FindingText(f));
   }
   if (diagnosis.findings.empty()) {
-    text += "\nNo tool has anything to complain about.\n";
+    const bool looked = !diagnosis.classes.empty() || !diagnosis.not_run.empty();
+    text += looked ? "\nNo tool has anything to complain about.\n"
+                   : "\nNo kernel was profiled: the tools had nothing to look at.\n";
   }
   for (const std::string& fine : diagnosis.fine) {
     text += fmt::format("\nfine: {}", fine);

@@ -123,6 +123,32 @@ TEST_F(DiagnoseTest, ForbiddenCountersLeaveTheOtherFiles) {
   EXPECT_THAT(Ok({"diagnose", "--ptxas", log}).out, HasSubstr("upper bound unknown"));
 }
 
+TEST_F(DiagnoseTest, ASanitizersVerdictComesBeforeAdvice) {
+  const std::string head = "========= COMPUTE-SANITIZER\n";
+  const std::string finding =
+      "========= Invalid __global__ write of size 4 bytes\n"
+      "=========     at Scale(float *)+0x130 in candidate.cu:9\n";
+  const fs::path wrong = Write("wrong.log", head + finding + "========= ERROR SUMMARY: 2 errors\n");
+  const fs::path right = Write("right.log", head + "========= ERROR SUMMARY: 0 errors\n");
+  const fs::path cut = Write("cut.log", head);
+  const fs::path build = Write("build.log", kPtxasLog);
+  const json diagnosis = Ok({"diagnose", "--sanitizer", wrong, "--ptxas", build, "--json"}).Json();
+  EXPECT_THAT(diagnosis["notes"][0].get<std::string>(),
+              ::testing::AllOf(HasSubstr("2 errors, first: Invalid __global__ write of size 4"),
+                               HasSubstr("candidate.cu:9"), HasSubstr("Repair them first")));
+  EXPECT_THAT(Ids(diagnosis), ::testing::Contains("mem.spill"));
+  const std::string feedback =
+      Ok({"diagnose", "--sanitizer", wrong, "--ptxas", build, "--format", "feedback"}).out;
+  EXPECT_THAT(feedback, HasSubstr("WRONG   compute-sanitizer found 2 errors"));
+  EXPECT_THAT(feedback, Not(HasSubstr("blocks of")));
+  EXPECT_THAT(Ok({"diagnose", "--sanitizer", right}).out,
+              ::testing::AllOf(HasSubstr("found no error"), HasSubstr("No kernel was profiled")));
+  EXPECT_THAT(Ok({"profile", "--sanitizer", cut}).out, HasSubstr("clears nothing"));
+  const Cli::Answer other = cli.Run({"diagnose", "--sanitizer", build});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("not what compute-sanitizer prints"));
+}
+
 TEST_F(DiagnoseTest, AnyFormCanBeAskedFor) {
   const fs::path log = Write("build.log", kPtxasLog);
   EXPECT_THAT(Ok({"diagnose", "--ptxas", log, "--format", "feedback"}).out, HasSubstr("PRIMARY"));
