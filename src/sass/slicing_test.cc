@@ -28,6 +28,9 @@ TEST(Slicing, LoadThatAnOperandComesFrom) {
   ASSERT_TRUE(fixed.has_value());
   EXPECT_EQ(fixed->address, 0xa0U);
   EXPECT_EQ(fixed->distance, 1U);
+  const auto stored = slicer.Find(0x140, "short_scoreboard");
+  ASSERT_TRUE(stored.has_value()) << "through the FFMAs that computed the stored value";
+  EXPECT_TRUE(stored->text.starts_with("LDS"));
   const auto barrier = slicer.Find(0x70, "barrier");
   ASSERT_TRUE(barrier.has_value());
   EXPECT_EQ(barrier->address, 0x70U);
@@ -41,7 +44,7 @@ TEST(Slicing, NothingWhereNothingWaits) {
   EXPECT_FALSE(slicer.Find(0xa0, "not_selected").has_value());
   EXPECT_FALSE(slicer.Find(0x31, "long_scoreboard").has_value());
   EXPECT_FALSE(slicer.Find(0x5000, "long_scoreboard").has_value());
-  EXPECT_FALSE(slicer.Find(0x150, "short_scoreboard")->text.empty());
+  EXPECT_FALSE(slicer.Find(0x150, "short_scoreboard").has_value()) << "EXIT reads nothing";
   EXPECT_FALSE(Slicer(Code("FADD R1, R1, R2\nEXIT")).Find(0, "long_scoreboard").has_value());
 }
 
