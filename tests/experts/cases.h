@@ -63,6 +63,9 @@ class Profiles {
 /// Whether a tool had something to say, be it suppressed in favour of another.
 [[nodiscard]] bool Fired(const Diagnosis& diagnosis, const std::string& id);
 
+/// Pairs whose repair gained less hold no flaw to find.
+inline constexpr double kLeastGain = 0.05;
+
 /// Position of the first finding that has one of the ids; 0 is the primary one. Nothing: none has.
 [[nodiscard]] std::optional<std::size_t> RankOf(const Diagnosis& diagnosis,
                                                 const std::vector<std::string>& ids);

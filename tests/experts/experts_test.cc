@@ -97,9 +97,6 @@ TEST(Experts, TheMatrixOfMicroKernels) {
   }
 }
 
-/// Pairs whose repair gained nothing hold no flaw to find.
-constexpr double kLeastGain = 0.05;
-
 void ExpectPairs(const std::string& list) {
   const auto pairs = ReadPairs(kLists / list);
   ASSERT_TRUE(pairs.ok()) << pairs.error().message;

@@ -83,6 +83,10 @@ int Pairs(const std::string& list, Profiles& profiles) {
       continue;
     }
     const double gain = 1 - good->kernels[0].time_us / bad->kernels[0].time_us;
+    if (gain < kLeastGain) {
+      fmt::print("SMALL {:<14} the repair gained {:.3f}\n", p.name, gain);
+      continue;
+    }
     const Diagnosis d = Judge(*bad, p.task);
     const auto rank = RankOf(d, p.tools);
     ++all;
@@ -91,10 +95,10 @@ int Pairs(const std::string& list, Profiles& profiles) {
       fmt::print("PAIR {:<14} want {} gain {:.2f} | {} [{}]\n", p.name, p.tools[0], gain, Ids(d),
                  Classes(d));
     }
-    if (rank && d.findings[*rank].bound > 0) {
+    if (rank && *rank < 3 && d.findings[*rank].bound > 0) {
       ++bounded;
-      held += d.findings[*rank].bound >= gain - 0.005 ? 1 : 0;
-      if (d.findings[*rank].bound < gain - 0.005) {
+      held += d.findings[*rank].bound >= gain ? 1 : 0;
+      if (d.findings[*rank].bound < gain) {
         fmt::print("BOUND {:<14} {} bound {:.3f} gain {:.3f} [{}]\n", p.name, d.findings[*rank].id,
                    d.findings[*rank].bound, gain, Classes(d));
       }
@@ -128,7 +132,8 @@ void Tuned(const std::string& lists, Profiles& profiles) {
                  Ids(d), Classes(d));
     }
   }
-  fmt::print("tuned: {} findings besides the roof on {} kernels\n", findings, kernels);
+  fmt::print("tuned: {} findings besides the roof on {} launches, those outside tuned.toml too\n",
+             findings, kernels);
 }
 
 void Show(const std::string& lists, Profiles& profiles, const std::string& name) {
