@@ -132,7 +132,7 @@ void Tuned(const std::string& lists, Profiles& profiles) {
                  Ids(d), Classes(d));
     }
   }
-  fmt::print("tuned: {} findings besides the roof on {} launches, those outside tuned.toml too\n",
+  fmt::print("tuned: {} findings besides the roof on {} launches, repeats of a kernel too\n",
              findings, kernels);
 }
 
