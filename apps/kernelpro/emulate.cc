@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // emulate: one kernel, its arguments from the command line. PTX is interpreted, so no sandbox is
 // needed.
-#include <cxxabi.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -23,6 +21,7 @@
 #include "emulator/ptx/module.h"
 #include "emulator/simt/engine.h"
 #include "profile/emulation_profile.h"
+#include "profile/kernel_name.h"
 #include "report/format.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -90,15 +89,10 @@ Result<Source> Load(const EmulateOptions& options, const std::stop_token& stop) 
   return loaded;
 }
 
-/// "copy" of "_Z4copyPKfPfi" and of "ns::copy<float>(...)".
-std::string BareName(const std::string& mangled) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> demangled(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  std::string name = status == 0 ? demangled.get() : mangled;
-  name = name.substr(0, name.find_first_of("(<"));
-  const std::size_t space = name.rfind(' ');  // A template's return type comes first.
-  return space == std::string::npos ? name : name.substr(space + 1);
+/// "copy" of "_Z4copyPKfPfi", "ns::copy" of "ns::copy<float>(...)".
+std::string BareName(const std::string& name) {
+  std::string qualified = PartsOfKernelName(name).qualified;
+  return qualified.empty() ? name : qualified;
 }
 
 Result<const ptx::Function*> FindKernel(const ptx::Module& module, const std::string& name) {

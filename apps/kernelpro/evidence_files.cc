@@ -140,10 +140,7 @@ constexpr std::array<Guess, 13> kGuesses = {{{"h200", "h200"},
 
 Result<std::vector<Profile>> ReadEvidence(const EvidenceFiles& files, const std::stop_token& stop) {
   std::vector<Profile> profiles;
-  const bool others = files.ncu.size() + files.profile.size() + files.sass.size() +
-                          files.ptxas.size() + files.nsys.size() + files.activity.size() +
-                          files.sanitizer.size() >
-                      1;
+  const bool others = files.size() > 1;
   KP_RETURN_IF_ERROR(ReadAll(files.sanitizer, others, profiles, ReadSanitizer));
   KP_RETURN_IF_ERROR(ReadAll(files.ncu, others, profiles,
                              [&](const fs::path& file) { return ReadNcu(file, stop); }));

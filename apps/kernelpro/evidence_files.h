@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <stop_token>
 #include <string>
@@ -16,10 +17,12 @@ namespace kernelpro::app {
 struct EvidenceFiles {
   std::vector<std::filesystem::path> ncu, sass, ptxas, nsys, activity, profile, sanitizer;
 
-  [[nodiscard]] bool empty() const {
-    return ncu.empty() && sass.empty() && ptxas.empty() && nsys.empty() && activity.empty() &&
-           profile.empty() && sanitizer.empty();
+  [[nodiscard]] std::size_t size() const {
+    return ncu.size() + sass.size() + ptxas.size() + nsys.size() + activity.size() +
+           profile.size() + sanitizer.size();
   }
+
+  [[nodiscard]] bool empty() const { return size() == 0; }
 };
 
 /// Every file read, as it is, one Profile each.

@@ -101,7 +101,8 @@ struct KernelProfile {
   std::map<std::string, Metric> metrics;  ///< by Nsight Compute name
   std::vector<LineMetrics> lines;         ///< by file and line
   std::map<std::string, std::uint64_t>
-      opcodes;                               ///< executed warp instructions by opcode (PTX or SASS)
+      opcodes;  ///< by opcode: executed warp instructions (emulation, PTX), or how often it stands
+                ///< in the machine code (SASS)
   std::map<std::string, std::string> texts;  ///< metrics that are words: "CachePreferNone"
   std::vector<HotSpot> hot_spots;            ///< by samples, largest first
   std::vector<CompilerNote> notes;

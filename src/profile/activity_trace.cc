@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "profile/activity_record.h"
 #include "profile/api_call.h"
+#include "profile/kernel_name.h"
 #include "profile/metric_names.h"
 #include "profile/timeline.h"
 
@@ -29,23 +30,6 @@ using Kind = TimelineEvent::Kind;
 constexpr std::uint64_t kLargestFile = 512ULL << 20U;
 /// Of a name that is repeated in every event of a timeline.
 constexpr std::size_t kEventName = 200;
-
-/// "void scale<float>(float*, int)" -> "scale<float>".
-std::string WithoutParameters(std::string_view name) {
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    depth += name[i] == '<' ? 1 : 0;
-    depth -= name[i] == '>' && depth > 0 ? 1 : 0;
-    if (name[i] == '(' && depth == 0 && i > 0 && !name.substr(i).starts_with("(anonymous")) {
-      name = name.substr(0, i);
-      break;
-    }
-  }
-  if (name.starts_with("void ")) {
-    name.remove_prefix(5);
-  }
-  return std::string(name.substr(0, kEventName));
-}
 
 struct Launches {
   std::vector<const Event*> events;
@@ -203,7 +187,8 @@ class Joiner {
         continue;
       }
       const ActivityRecords::Name& name = NameOf(event.name_id);
-      event.event.name = WithoutParameters(name.plain.empty() ? name.name : name.plain);
+      event.event.name =
+          WithoutParameters(name.plain.empty() ? name.name : name.plain).substr(0, kEventName);
       Launches& launches = by_name[event.name_id];
       launches.one_shape = launches.one_shape && (launches.events.empty() ||
                                                   Shape(*launches.events.front()) == Shape(event));
