@@ -30,6 +30,7 @@ int ExitCode(ErrorCode code) {
     case ErrorCode::kCancelled:
     case ErrorCode::kIo:
     case ErrorCode::kToolFailed:
+    case ErrorCode::kBudget:
     case ErrorCode::kInternal:
       return 1;
   }

@@ -19,6 +19,7 @@ enum class ErrorCode : std::uint8_t {
   kIo,
   kParse,
   kToolFailed,
+  kBudget,  ///< a cap that the user set on money, tokens or time is reached
   kInternal,
 };
 

@@ -63,7 +63,7 @@ class Budget {
     Usage at_most_;
   };
 
-  /// kToolFailed "the cap of 2.00 dollars is reached (1.97 spent, 0.05 in flight); ..." when what
+  /// kBudget "the cap of 2.00 dollars is reached (1.97 spent, 0.05 in flight); ..." when what
   /// was spent and what is in flight reach a cap already.
   [[nodiscard]] Result<Reservation> Reserve(const Price& price, const Usage& at_most);
 

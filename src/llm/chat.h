@@ -94,7 +94,7 @@ class ChatClient {
   /// Errors mean that there is no answer: kInvalidArgument (no or wrong key, unknown model, a
   /// request that the server calls wrong), kUnavailable (network, rate limit, server trouble, after
   /// all retries), kTimeout, kCancelled (stop), kParse (what came back is no answer: HTML,
-  /// garbage), kToolFailed (a cap of the budget would be exceeded: see budget.h). Messages never
+  /// garbage), kBudget (a cap of the budget would be exceeded: see budget.h). Messages never
   /// hold a key.
   [[nodiscard]] virtual Result<ChatResponse> Ask(const ChatRequest& request,
                                                  const std::stop_token& stop) = 0;

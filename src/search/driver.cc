@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "base/hash.h"
+#include "profile/profile_json.h"
+#include "search/memory.h"
+#include "search/outcome.h"
 #include "search/record.h"
-#include "search/tree.h"
+#include "search/run_state.h"
 
 namespace kernelpro::search {
 namespace {
@@ -20,26 +20,32 @@ using store::ProposalRecord;
 
 /// Our own machinery failing this often in a row means that going on only burns time.
 constexpr int kMostInfrastructureErrors = 3;
+/// A proposer on demand that gives nothing new this often in a row only burns money.
+constexpr int kMostBarrenAnswers = 8;
 
 class Driver {
  public:
   Driver(const SearchParts& parts, const SearchOptions& options, const std::stop_token& stop)
-      : parts_(parts), options_(options), stop_(stop), start_(parts.clock.Now()) {}
+      : parts_(parts),
+        options_(options),
+        stop_(stop),
+        start_(parts.clock.Now()),
+        state_(parts.store, {parts.proposer.on_demand(), options.repairs}) {}
 
   [[nodiscard]] Result<SearchResult> Run(const Candidate& seed) {
-    KP_RETURN_IF_ERROR(Load());
-    if (nodes_.empty()) {
+    KP_RETURN_IF_ERROR(state_.Load());
+    if (state_.nodes().empty()) {
       NodeRecord root;
       root.action = "seed";
       root.source = seed.source;
       root.flags = seed.flags;
       root.content = ContentKey(seed);
-      KP_RETURN_IF_ERROR(AddNode(std::move(root), std::nullopt));
+      KP_RETURN_IF_ERROR(state_.Add(std::move(root), std::nullopt));
     }
     // A process that died left at most one node without a result; it is evaluated first.
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (!nodes_[i].done) {
-        KP_RETURN_IF_ERROR(Evaluate(i));
+    for (std::size_t i = 0; i < state_.nodes().size(); ++i) {
+      if (!state_.nodes()[i].done) {
+        KP_RETURN_IF_ERROR(Evaluate(state_.nodes()[i].id));
         if (stop_.stop_requested()) {
           return Summary(Stopped::kRequested);
         }
@@ -55,72 +61,45 @@ class Driver {
       if (stop_.stop_requested()) {
         return Summary(Stopped::kRequested);
       }
-      if (Evaluated() >= options_.evaluations) {
+      if (state_.Evaluated() >= options_.evaluations) {
         return Summary(Stopped::kEvaluations);
       }
       if (TimeLeft().count() <= 0) {
         return Summary(Stopped::kTime);
       }
-      Rng rng = Rng(options_.seed).Fork(nodes_.size());
-      const std::optional<Choice> choice = parts_.policy.Choose(tree_, rng);
+      const std::optional<Choice> choice = Choose();
       if (!choice) {
         return Summary(Stopped::kExhausted);
       }
-      KP_RETURN_IF_ERROR(Expand(*choice));
-    }
-  }
-
-  [[nodiscard]] Status Load() {
-    KP_ASSIGN_OR_RETURN(nodes_, parts_.store.Nodes());
-    for (const NodeRecord& node : nodes_) {
-      contents_.insert(node.content);
-      if (node.done) {
-        KP_RETURN_IF_ERROR(AddToTree(node));
+      const Status done = choice->proposal != 0 ? Expand(*choice) : Ask(choice->parent);
+      if (!done && done.error().code == ErrorCode::kBudget) {
+        return Summary(Stopped::kBudget, done.error().message);
+      }
+      if (!done && !(done.error().code == ErrorCode::kCancelled && stop_.stop_requested())) {
+        return done.error();
       }
     }
-    return Ok();
   }
 
-  [[nodiscard]] Status AddToTree(const NodeRecord& record) {
-    TreeNode node;
-    node.id = record.id;
-    node.parent = record.parent;
-    node.action = record.action;
-    node.correct = record.verdict == Name(Verdict::kOk);
-    node.counts = record.verdict != Name(Verdict::kInfrastructureError);
-    node.time_us = record.time_us;
-    if (node.correct && !tree_.empty()) {
-      node.log_speedup = std::log(tree_.At(store::kRoot).time_us / record.time_us);
+  /// What is wrong is mended first: until then nothing is known about the idea behind it.
+  [[nodiscard]] std::optional<Choice> Choose() {
+    if (const std::optional<NodeId> wrong = state_.ToRepair()) {
+      const std::vector<Untried>& untried = state_.tree().At(*wrong).untried;
+      return Choice{*wrong, untried.empty() ? 0 : untried.front().proposal};
     }
-    tree_.Add(std::move(node));
-    KP_ASSIGN_OR_RETURN(const std::vector<ProposalRecord> proposals,
-                        parts_.store.Proposals(record.id));
-    std::vector<Untried> untried;
-    for (const ProposalRecord& p : proposals) {
-      if (!p.taken) {
-        untried.push_back({p.id, p.action, p.prior});
-      }
-    }
-    tree_.SetUntried(record.id, std::move(untried));
-    return Ok();
-  }
-
-  [[nodiscard]] Status AddNode(NodeRecord node, std::optional<std::int64_t> proposal) {
-    KP_ASSIGN_OR_RETURN(node.id, parts_.store.AddNode(node, proposal));
-    contents_.insert(node.content);
-    nodes_.push_back(std::move(node));
-    return Ok();
+    Rng rng = Rng(options_.seed).Fork(state_.nodes().size());
+    return parts_.policy.Choose(state_.tree(), rng);
   }
 
   [[nodiscard]] Status Expand(const Choice& choice) {
     KP_ASSIGN_OR_RETURN(const std::vector<ProposalRecord> proposals,
                         parts_.store.Proposals(choice.parent));
-    tree_.RemoveUntried(choice.parent, choice.proposal);
+    state_.tree().RemoveUntried(choice.parent, choice.proposal);
     for (const ProposalRecord& p : proposals) {
       if (p.id != choice.proposal) {
         continue;
       }
-      if (contents_.contains(p.content)) {  // Another path led to the same kernel already.
+      if (state_.HasContent(p.content)) {  // Another path led to the same kernel already.
         return parts_.store.TakeProposal(p.id);
       }
       NodeRecord node;
@@ -132,15 +111,67 @@ class Driver {
       node.source = p.source;
       node.flags = p.flags;
       node.content = p.content;
-      KP_RETURN_IF_ERROR(AddNode(std::move(node), p.id));
-      return Evaluate(nodes_.size() - 1);
+      node.origin = p.origin;
+      KP_ASSIGN_OR_RETURN(const NodeId id, state_.Add(std::move(node), p.id));
+      return Evaluate(id);
     }
     return Fail(ErrorCode::kInternal,
                 fmt::format("proposal {} is not in the run", choice.proposal));
   }
 
-  [[nodiscard]] Status Evaluate(std::size_t index) {
-    NodeRecord& node = nodes_[index];
+  /// Asks the proposer for children of a node, from what the store knows: whether the run was
+  /// interrupted makes no difference to what is asked.
+  [[nodiscard]] Status Ask(NodeId parent) {
+    const NodeRecord& record = *state_.Find(parent);
+    Report("asking for a child of node " + std::to_string(parent));
+    Profile profile;
+    Diagnosis diagnosis;
+    if (!record.profile.empty()) {
+      KP_ASSIGN_OR_RETURN(
+          profile, ParseProfileJson(record.profile, fmt::format("profile of node {}", parent)));
+      diagnosis = parts_.assessor.Rediagnose(profile);
+    }
+    const Candidate candidate{record.source, record.flags};
+    RunState::Surroundings around = state_.Around(parent);
+    KP_ASSIGN_OR_RETURN(const std::vector<store::LessonRecord> lessons, parts_.store.Lessons());
+    const std::uint64_t draw = Rng(options_.seed)
+                                   .Fork(static_cast<std::uint64_t>(parent))
+                                   .Fork(around.tried.size())
+                                   .Next();
+    KP_ASSIGN_OR_RETURN(const Proposals answer,
+                        parts_.proposer.Propose({.task = parts_.task,
+                                                 .parent = candidate,
+                                                 .diagnosis = diagnosis,
+                                                 .profile = profile,
+                                                 .seed = draw,
+                                                 .node = std::move(around.node),
+                                                 .feedback = record.feedback,
+                                                 .path = std::move(around.path),
+                                                 .tried = std::move(around.tried),
+                                                 .memory = Remember(state_.nodes(), lessons),
+                                                 .best = std::move(around.best),
+                                                 .seed_us = around.seed_us,
+                                                 .provenance = state_.nodes().front().provenance,
+                                                 .gpu = options_.gpu},
+                                                stop_));
+    KP_ASSIGN_OR_RETURN(const std::size_t kernels, state_.Expand(parent, answer));
+    return CountBarrenAnswers(kernels, answer);
+  }
+
+  [[nodiscard]] Status CountBarrenAnswers(std::size_t kernels, const Proposals& answer) {
+    barren_answers_ = kernels == 0 ? barren_answers_ + 1 : 0;
+    if (barren_answers_ < kMostBarrenAnswers) {
+      return Ok();
+    }
+    return Fail(
+        ErrorCode::kToolFailed,
+        fmt::format(
+            "{} answers of the proposer in a row held no new kernel, the last: {}", barren_answers_,
+            answer.declined.empty() ? std::string("nothing at all") : answer.declined.back().why));
+  }
+
+  [[nodiscard]] Status Evaluate(NodeId id) {
+    const NodeRecord& node = *state_.Find(id);
     Report(node.action);
     const Candidate candidate{node.source, node.flags};
     Result<Assessment> assessed = parts_.assessor.Assess(candidate, stop_);
@@ -148,36 +179,26 @@ class Driver {
       return Ok();  // Whatever came of it was cut short: the node stays without a result.
     }
     if (!assessed) {
-      return std::move(assessed).error().Wrap(fmt::format("evaluate node {}", node.id));
+      return std::move(assessed).error().Wrap(fmt::format("evaluate node {}", id));
     }
     Proposals proposals;
-    if (assessed->evaluation.verdict == Verdict::kOk) {
+    if (assessed->evaluation.verdict == Verdict::kOk && !parts_.proposer.on_demand()) {
       KP_ASSIGN_OR_RETURN(
-          proposals,
-          parts_.proposer.Propose(
-              {.task = parts_.task,
-               .parent = candidate,
-               .diagnosis = assessed->diagnosis,
-               .profile = assessed->profile,
-               .seed = Rng(options_.seed).Fork(static_cast<std::uint64_t>(node.id)).Next()},
-              stop_));
+          proposals, parts_.proposer.Propose(
+                         {.task = parts_.task,
+                          .parent = candidate,
+                          .diagnosis = assessed->diagnosis,
+                          .profile = assessed->profile,
+                          .seed = Rng(options_.seed).Fork(static_cast<std::uint64_t>(id)).Next()},
+                         stop_));
       if (stop_.stop_requested()) {
         return Ok();
       }
     }
-    const store::NodeResult result = MakeResult(node.id, *assessed, proposals);
-    KP_RETURN_IF_ERROR(parts_.store.Finish(result));
-    node.done = true;
-    node.verdict = result.verdict;
-    node.verdict_reason = result.verdict_reason;
-    node.time_us = result.time_us;
-    node.provenance = result.provenance;
-    node.evaluation = result.evaluation;
-    node.diagnosis = result.diagnosis;
-    node.feedback = result.feedback;
-    KP_RETURN_IF_ERROR(AddToTree(node));
+    AddOutcome(node, state_.Find(node.parent), &*assessed);
+    KP_RETURN_IF_ERROR(state_.Finish(MakeResult(id, *assessed, proposals)));
     Report("");
-    return CountInfrastructureErrors(node);
+    return CountInfrastructureErrors(*state_.Find(id));
   }
 
   [[nodiscard]] Status CountInfrastructureErrors(const NodeRecord& node) {
@@ -192,7 +213,7 @@ class Driver {
   }
 
   [[nodiscard]] Status CheckRoot() const {
-    const NodeRecord& root = nodes_.front();
+    const NodeRecord& root = state_.nodes().front();
     if (root.verdict == Name(Verdict::kOk)) {
       return Ok();
     }
@@ -202,24 +223,6 @@ class Driver {
                     root.verdict, root.verdict_reason));
   }
 
-  [[nodiscard]] std::uint32_t Evaluated() const {
-    std::uint32_t done = 0;
-    for (const NodeRecord& node : nodes_) {
-      done += node.done ? 1 : 0;
-    }
-    return done;
-  }
-
-  [[nodiscard]] std::map<std::string, std::uint32_t> Verdicts() const {
-    std::map<std::string, std::uint32_t> verdicts;
-    for (const NodeRecord& node : nodes_) {
-      if (node.done) {
-        ++verdicts[node.verdict];
-      }
-    }
-    return verdicts;
-  }
-
   [[nodiscard]] std::chrono::milliseconds TimeLeft() const {
     return options_.time -
            std::chrono::duration_cast<std::chrono::milliseconds>(parts_.clock.Now() - start_);
@@ -227,32 +230,22 @@ class Driver {
 
   void Report(std::string_view now) const {
     Progress progress;
-    progress.evaluated = Evaluated();
+    progress.evaluated = state_.Evaluated();
     progress.limit = options_.evaluations;
-    progress.verdicts = Verdicts();
+    progress.verdicts = state_.Verdicts();
     progress.time_left = TimeLeft();
     progress.now = now;
-    if (const std::optional<NodeId> best = tree_.Best()) {
-      progress.seed_us = tree_.At(store::kRoot).time_us;
-      progress.best_us = tree_.At(*best).time_us;
+    if (const std::optional<NodeId> best = state_.tree().Best()) {
+      progress.seed_us = state_.tree().At(store::kRoot).time_us;
+      progress.best_us = state_.tree().At(*best).time_us;
     }
     parts_.observer.OnProgress(progress);
   }
 
-  [[nodiscard]] Result<SearchResult> Summary(Stopped stopped) const {
-    SearchResult result;
+  [[nodiscard]] Result<SearchResult> Summary(Stopped stopped, std::string why = {}) const {
+    SearchResult result = Summarize(state_);
     result.stopped = stopped;
-    result.evaluated = Evaluated();
-    result.verdicts = Verdicts();
-    result.root = nodes_.front();
-    result.best = nodes_.front();
-    if (const std::optional<NodeId> best = tree_.Best()) {
-      for (const NodeRecord& node : nodes_) {
-        if (node.id == *best) {
-          result.best = node;
-        }
-      }
-    }
+    result.why = std::move(why);
     return result;
   }
 
@@ -260,13 +253,24 @@ class Driver {
   SearchOptions options_;
   std::stop_token stop_;
   std::chrono::nanoseconds start_;
-  std::vector<NodeRecord> nodes_;
-  std::set<std::string> contents_;
-  Tree tree_;
+  RunState state_;
   int infrastructure_errors_ = 0;
+  int barren_answers_ = 0;
 };
 
 }  // namespace
+
+SearchResult Summarize(const RunState& state) {
+  SearchResult result;
+  result.evaluated = state.Evaluated();
+  result.verdicts = state.Verdicts();
+  result.root = state.nodes().front();
+  result.best = result.root;
+  if (const std::optional<NodeId> best = state.tree().Best()) {
+    result.best = *state.Find(*best);
+  }
+  return result;
+}
 
 std::string_view Describe(Stopped stopped) {
   switch (stopped) {
@@ -278,14 +282,10 @@ std::string_view Describe(Stopped stopped) {
       return "request";
     case Stopped::kExhausted:
       return "having nothing left to try";
+    case Stopped::kBudget:
+      return "the budget";
   }
   return "";
-}
-
-std::string ContentKey(const Candidate& candidate) {
-  std::vector<std::string_view> parts = {candidate.source};
-  parts.insert(parts.end(), candidate.flags.begin(), candidate.flags.end());
-  return ContentHash(parts);
 }
 
 Result<SearchResult> RunSearch(const SearchParts& parts, const Candidate& seed_candidate,

@@ -9,39 +9,25 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "evaluate/evaluation.h"
-#include "kernelpro/finding.h"
-#include "kernelpro/profile.h"
 #include "propose/proposer.h"
+#include "search/assessor.h"
 #include "search/policy.h"
 #include "store/run_store.h"
 #include "task/candidate.h"
 
 namespace kernelpro::search {
 
-/// All that was found out about one candidate.
-struct Assessment {
-  Evaluation evaluation;
-  Profile profile;  ///< empty unless the verdict is ok
-  Diagnosis diagnosis;
-  std::string feedback;
-};
-
-/// Compiles, checks, times, profiles and diagnoses. An Error only for our own failures.
-class Assessor {
- public:
-  virtual ~Assessor() = default;
-  [[nodiscard]] virtual Result<Assessment> Assess(const Candidate& candidate,
-                                                  const std::stop_token& stop) = 0;
-};
-
 struct SearchOptions {
   std::uint32_t evaluations = 40;  ///< candidates to evaluate in all, the seed included
   std::chrono::milliseconds time{std::chrono::minutes(5)};  ///< of this process
   std::uint64_t seed = 1;
+  /// Of a proposer that is asked on demand: how many wrong kernels in a row may be mended.
+  std::uint32_t repairs = 2;
+  std::string gpu = {};  ///< told to such a proposer
 };
 
-enum class Stopped : std::uint8_t { kEvaluations, kTime, kRequested, kExhausted };
+/// kBudget: the proposer said that a cap of the user's is reached.
+enum class Stopped : std::uint8_t { kEvaluations, kTime, kRequested, kExhausted, kBudget };
 
 /// "the evaluation limit", ...: completes "stopped by".
 [[nodiscard]] std::string_view Describe(Stopped stopped);
@@ -65,6 +51,7 @@ struct SearchResult {
   std::uint32_t evaluated = 0;  ///< over the whole run, earlier sessions included
   std::map<std::string, std::uint32_t> verdicts;
   Stopped stopped = Stopped::kEvaluations;
+  std::string why;  ///< kBudget: which cap; else empty
 };
 
 struct SearchParts {
@@ -85,7 +72,9 @@ struct SearchParts {
                                              const SearchOptions& options,
                                              const std::stop_token& stop);
 
-/// Key under which a candidate is unique in a run.
-[[nodiscard]] std::string ContentKey(const Candidate& candidate);
+class RunState;
+
+/// Seed, best and counts of a run that has a seed.
+[[nodiscard]] SearchResult Summarize(const RunState& state);
 
 }  // namespace kernelpro::search

@@ -10,8 +10,8 @@
 namespace kernelpro::search {
 namespace {
 
-/// The untried child with the highest prior, weighted by what such actions have brought so far. The
-/// random term only breaks ties.
+/// The untried child with the highest prior, weighted by what such actions have brought so far; 0
+/// when there is none and one is to be asked for. The random term only breaks ties.
 std::int64_t BestUntried(const Tree& tree, NodeId id, Rng& rng) {
   const ActionRecord record(tree);
   std::int64_t best = 0;
@@ -30,7 +30,7 @@ std::int64_t BestUntried(const Tree& tree, NodeId id, Rng& rng) {
 std::vector<NodeId> OpenByTime(const Tree& tree) {
   std::vector<NodeId> open;
   for (const auto& [id, node] : tree.nodes()) {
-    if (!node.untried.empty()) {
+    if (node.correct && node.CanGrow()) {
       open.push_back(id);
     }
   }
@@ -50,10 +50,10 @@ class Mcts final : public Policy {
     while (!tree.Closed(id)) {
       const TreeNode& node = tree.At(id);
       const std::optional<NodeId> below = BestOpenChild(tree, node);
-      if (!node.untried.empty() && (!below || node.children.size() < Width(tree, node))) {
+      if (node.CanGrow() && (!below || node.children.size() < Width(tree, node))) {
         return Choice{id, BestUntried(tree, id, rng)};
       }
-      id = *below;  // Not closed and nothing untried: some child is open.
+      id = *below;  // Not closed and unable to grow: some child is open.
     }
     return std::nullopt;
   }
@@ -142,7 +142,7 @@ class Random final : public Policy {
     }
     const NodeId id = open[rng.Below(open.size())];
     const std::vector<Untried>& untried = tree.At(id).untried;
-    return Choice{id, untried[rng.Below(untried.size())].proposal};
+    return Choice{id, untried.empty() ? 0 : untried[rng.Below(untried.size())].proposal};
   }
 };
 

@@ -16,7 +16,7 @@ namespace kernelpro::search {
 /// The child to make next.
 struct Choice {
   NodeId parent = 0;
-  std::int64_t proposal = 0;
+  std::int64_t proposal = 0;  ///< 0: the proposer is to be asked for one
 };
 
 /// Picks what to try next. Stateless: the same tree and the same random stream give the same

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/hash.h"
+#include "profile/profile_json.h"
+
 namespace kernelpro::search {
 
 std::string Dump(const Json& json) {
@@ -159,6 +162,29 @@ Json DiagnosisJson(const Diagnosis& diagnosis) {
           {"fine", diagnosis.fine}};
 }
 
+std::string ContentKey(const Candidate& candidate) {
+  std::vector<std::string_view> parts = {candidate.source};
+  parts.insert(parts.end(), candidate.flags.begin(), candidate.flags.end());
+  return ContentHash(parts);
+}
+
+std::vector<store::ProposalRecord> ProposalRecords(store::NodeId node,
+                                                   const std::vector<Proposal>& proposals) {
+  std::vector<store::ProposalRecord> records;
+  for (const Proposal& p : proposals) {
+    records.push_back({.node = node,
+                       .action = p.action,
+                       .reason = p.reason,
+                       .finding = p.finding,
+                       .prior = p.prior,
+                       .source = p.candidate.source,
+                       .flags = p.candidate.flags,
+                       .content = ContentKey(p.candidate),
+                       .origin = p.origin});
+  }
+  return records;
+}
+
 store::NodeResult MakeResult(store::NodeId node, const Assessment& assessment,
                              const Proposals& proposals) {
   const Evaluation& e = assessment.evaluation;
@@ -172,17 +198,9 @@ store::NodeResult MakeResult(store::NodeId node, const Assessment& assessment,
   if (e.verdict == Verdict::kOk) {
     result.diagnosis = Dump(DiagnosisJson(assessment.diagnosis));
     result.feedback = assessment.feedback;
+    result.profile = ProfileJson(assessment.profile);
   }
-  for (const Proposal& p : proposals.proposals) {
-    result.proposals.push_back({.node = node,
-                                .action = p.action,
-                                .reason = p.reason,
-                                .finding = p.finding,
-                                .prior = p.prior,
-                                .source = p.candidate.source,
-                                .flags = p.candidate.flags,
-                                .content = ContentKey(p.candidate)});
-  }
+  result.proposals = ProposalRecords(node, proposals.proposals);
   for (const Declined& d : proposals.declined) {
     result.declined.push_back({node, d.action, d.why});
   }

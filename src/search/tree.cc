@@ -38,6 +38,10 @@ void Tree::RemoveUntried(NodeId node, std::int64_t proposal) {
                 [proposal](const Untried& u) { return u.proposal == proposal; });
 }
 
+void Tree::SetOpen(NodeId node, bool open) {
+  nodes_.at(node).open = open;
+}
+
 std::optional<NodeId> Tree::Best() const {
   std::optional<NodeId> best;
   for (const auto& [id, node] : nodes_) {
@@ -50,8 +54,8 @@ std::optional<NodeId> Tree::Best() const {
 
 bool Tree::Closed(NodeId id) const {
   const TreeNode& node = nodes_.at(id);
-  return node.untried.empty() && std::all_of(node.children.begin(), node.children.end(),
-                                             [this](NodeId child) { return Closed(child); });
+  return !node.CanGrow() && std::all_of(node.children.begin(), node.children.end(),
+                                        [this](NodeId child) { return Closed(child); });
 }
 
 double Tree::Reward(NodeId id) const {

@@ -30,7 +30,10 @@ struct TreeNode {
   double time_us = 0;
   double log_speedup = 0;        ///< ln(time of the root / time); 0 unless correct
   std::vector<NodeId> children;  ///< in order of creation
-  std::vector<Untried> untried;  ///< most promising first; empty unless correct
+  std::vector<Untried> untried;  ///< most promising first
+  bool open = false;             ///< more children may be asked for
+
+  [[nodiscard]] bool CanGrow() const { return open || !untried.empty(); }
 };
 
 /// What became of the subtree below (and with) a node.
@@ -47,6 +50,7 @@ class Tree {
   void Add(TreeNode node);
   void SetUntried(NodeId node, std::vector<Untried> untried);
   void RemoveUntried(NodeId node, std::int64_t proposal);
+  void SetOpen(NodeId node, bool open);
 
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
 

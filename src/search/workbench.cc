@@ -96,6 +96,10 @@ Result<Assessment> Workbench::Assess(const Candidate& candidate, const std::stop
   return assessment;
 }
 
+Diagnosis Workbench::Rediagnose(const Profile& profile) const {
+  return Diagnose(profile, (filter_ ? filter_->device : device_).info().hardware);
+}
+
 Status Workbench::Explain(const Evaluation& emulated, const DeviceInfo& emulator,
                           Assessment* assessment) const {
   const WorkloadTime& dominant = Dominant(emulated);

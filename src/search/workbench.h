@@ -6,7 +6,7 @@
 #include "device/device.h"
 #include "emulator/model/model.h"
 #include "evaluate/evaluator.h"
-#include "search/driver.h"
+#include "search/assessor.h"
 #include "task/task.h"
 #include "toolchain/toolchain.h"
 
@@ -34,6 +34,7 @@ class Workbench final : public Assessor {
 
   [[nodiscard]] Result<Assessment> Assess(const Candidate& candidate,
                                           const std::stop_token& stop) override;
+  [[nodiscard]] Diagnosis Rediagnose(const Profile& profile) const override;
 
  private:
   /// Profile, diagnosis and feedback from an evaluation of the emulator.
