@@ -67,6 +67,40 @@ struct EmulateOptions {
   bool json = false;
 };
 
+/// agent VERB: which of the fields count depends on the verb.
+struct AgentOptions {
+  enum class Verb : std::uint8_t {
+    kStart,
+    kNext,
+    kSubmit,
+    kEvaluate,
+    kDiagnose,
+    kMemory,
+    kNote,
+    kStatus,
+    kReport,
+  };
+  Verb verb = Verb::kStatus;
+  std::filesystem::path run;     ///< of start: the folder to make
+  std::filesystem::path task;    ///< start
+  std::filesystem::path source;  ///< submit
+  std::string device;            ///< start: empty is auto; evaluate: empty is the run's own
+  std::string search = "mcts";
+  std::optional<std::uint64_t> seed;
+  std::int64_t parent = 1;
+  std::string action, reason, finding, by;
+  std::vector<std::string> flags;
+  bool defer = false;
+  bool pending = false;  ///< evaluate: what it does anyway, said aloud
+  bool all = false;
+  std::vector<std::int64_t> nodes;   ///< evaluate
+  std::optional<std::int64_t> node;  ///< next, diagnose, note
+  std::string text;                  ///< note: what was learnt; memory: the query
+  std::string kind = "fact";
+  std::size_t most = 20;
+  bool json = false;
+};
+
 struct ClockOptions {
   std::string device = "auto";
   std::uint32_t repeats = 5;
@@ -93,6 +127,7 @@ struct SelftestOptions {
 };
 
 [[nodiscard]] int Optimize(const OptimizeOptions& options);
+[[nodiscard]] int Agent(const AgentOptions& options);
 [[nodiscard]] int Evaluate(const CandidateOptions& options);
 [[nodiscard]] int ShowProfile(const DiagnoseOptions& options);
 [[nodiscard]] int ShowDiagnosis(const DiagnoseOptions& options);

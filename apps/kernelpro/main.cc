@@ -155,6 +155,88 @@ void AddSelftest(CLI::App& app, SelftestOptions& o) {
   AddJson(c, &o.json);
 }
 
+CLI::App* AddVerb(CLI::App* agent, AgentOptions& o, AgentOptions::Verb verb, const char* name,
+                  const char* what, const char* example) {
+  CLI::App* const c = Add(*agent, name, what, example);
+  c->callback([&o, verb] { o.verb = verb; });
+  AddJson(c, &o.json);
+  return c;
+}
+
+void AddAgent(CLI::App& app, AgentOptions& o) {
+  using Verb = AgentOptions::Verb;
+  CLI::App* const agent = Add(
+      app, "agent",
+      "Drive a search from outside: you write the kernels, KernelPro judges, explains and "
+      "remembers",
+      "kernelpro agent start examples/tasks/matmul --run my_run\n  kernelpro agent next my_run\n"
+      "  kernelpro agent submit my_run k.cu --parent 1 --action tile_64x64");
+  agent->require_subcommand(1);
+  CLI::App* c = AddVerb(agent, o, Verb::kStart, "start", "Make a run and judge the seed",
+                        "kernelpro agent start examples/tasks/matmul --run my_run");
+  c->add_option("TASK", o.task, "Folder with task.toml, reference.cc and seed.cu")->required();
+  c->add_option("--run", o.run, "Run folder to create (default: kernelpro-runs/TASK-TIME)");
+  c->add_option(
+      "--device", o.device,
+      "auto | emulator[:GPU] | cuda[:N]; where there is no GPU, kernels of a cuda run wait");
+  c->add_option("--search", o.search, "mcts | greedy | beam | random")->capture_default_str();
+  c->add_option("--seed", o.seed, "Same seed, same inputs and choices");
+
+  const auto run = [&o](CLI::App* command) {
+    command->add_option("RUN", o.run, "Run folder")->required();
+    return command;
+  };
+  c = run(AddVerb(agent, o, Verb::kNext, "next",
+                  "The kernel to go on from, what the experts say about it, what was learnt",
+                  "kernelpro agent next my_run"));
+  c->add_option("--node", o.node,
+                "Look at this node instead of the one that the search would take");
+
+  c = run(AddVerb(agent, o, Verb::kSubmit, "submit", "Add a kernel to the run and judge it",
+                  "kernelpro agent submit my_run k.cu --parent 1 --action tile_64x64 --finding "
+                  "mem.l1_reuse --reason 'each element was read 16 times'"));
+  c->add_option("FILE", o.source, "The whole kernel")->required();
+  c->add_option("--parent", o.parent, "Node that it was made from")->required();
+  c->add_option("--action", o.action, "Short id of what was done")->required();
+  c->add_option("--reason", o.reason, "One sentence: why it should help");
+  c->add_option("--finding", o.finding, "Id of the finding that it answers");
+  c->add_option("--by", o.by, "Who wrote it, e.g. the model's name");
+  c->add_option("--flag", o.flags, "Compiler flag of the allowed list; may be repeated");
+  c->add_flag("--defer", o.defer, "Do not judge it now");
+
+  c = run(AddVerb(agent, o, Verb::kEvaluate, "evaluate",
+                  "Judge kernels that wait; with another device: judge the run's kernels there too",
+                  "kernelpro agent evaluate my_run --pending"));
+  CLI::Option* const pending =
+      c->add_flag("--pending", o.pending, "Kernels without a result on that device (the default)");
+  c->add_flag("--all", o.all, "On another device: also those that were judged there before")
+      ->excludes(pending);
+  c->add_option("--node", o.nodes, "Only this node; may be repeated")->excludes(pending);
+  c->add_option("--device", o.device, kDevice);
+
+  c = run(AddVerb(agent, o, Verb::kDiagnose, "diagnose", "All that the experts say about a node",
+                  "kernelpro agent diagnose my_run --node 4"));
+  c->add_option("--node", o.node, "Which node (default: the seed)");
+
+  c = run(AddVerb(agent, o, Verb::kMemory, "memory", "What the run has learnt",
+                  "kernelpro agent memory my_run 'bank conflicts'"));
+  c->add_option("QUERY", o.text, "Words to look for (default: everything, youngest first)");
+  c->add_option("--most", o.most, "Lessons to show at most")->capture_default_str();
+
+  c = run(AddVerb(agent, o, Verb::kNote, "note", "Add a lesson to the run's memory",
+                  "kernelpro agent note my_run 'cp.async needs 16-byte alignment' --kind fact"));
+  c->add_option("TEXT", o.text, "One or two sentences")->required();
+  c->add_option("--kind", o.kind, "error | dead_end | win | fact")
+      ->check(CLI::IsMember({"error", "dead_end", "win", "fact"}))
+      ->capture_default_str();
+  c->add_option("--node", o.node, "Node that taught it");
+
+  run(AddVerb(agent, o, Verb::kStatus, "status", "The tree so far",
+              "kernelpro agent status my_run"));
+  run(AddVerb(agent, o, Verb::kReport, "report", "The result so far, and the best kernel as a file",
+              "kernelpro agent report my_run"));
+}
+
 void AddClock(CLI::App& app, ClockOptions& o) {
   CLI::App* const c = Add(app, "clock",
                           "Show how far times of this machine's GPU can be trusted: kernels whose "
@@ -177,6 +259,7 @@ int Main(int argc, char** argv) {
   DiagnoseOptions profile;
   DiagnoseOptions diagnose;
   EmulateOptions emulate;
+  AgentOptions agent;
   SelftestOptions selftest;
   ClockOptions clock;
   ToolsOptions tools;
@@ -197,6 +280,7 @@ int Main(int argc, char** argv) {
                          "Say what the experts see in a candidate, in a CUDA program, or in files",
                          "kernelpro diagnose --ncu report.csv --ptxas build.log", diagnose),
              diagnose);
+  AddAgent(app, agent);
   AddEmulate(app, emulate);
   AddSelftest(app, selftest);
   AddClock(app, clock);
@@ -216,6 +300,9 @@ int Main(int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "optimize") {
     return Optimize(optimize);
+  }
+  if (command == "agent") {
+    return Agent(agent);
   }
   if (command == "evaluate") {
     return Evaluate(evaluate);

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/rng.h"
 #include "base/text.h"
 #include "commands.h"
 #include "diagnose/diagnose.h"
 #include "evaluate/clock_check.h"
 #include "propose/playbook/playbook.h"
-#include "report/diff.h"
 #include "report/json.h"
 #include "report/model_check.h"
 #include "report/progress.h"
 #include "report/text.h"
+#include "run_folder.h"
 #include "sanitize.h"
 #include "search/driver.h"
 #include "search/record.h"
@@ -28,98 +25,6 @@ namespace kernelpro::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What a run was started with; kept in the run, so that --resume needs nothing else.
-struct Plan {
-  std::string device, proposer, search;
-  std::uint64_t search_seed = 1;
-  std::uint64_t input_seed = 0;
-};
-
-fs::path DefaultRunFolder(const std::string& task, std::int64_t now) {
-  const fs::path base =
-      fs::path("kernelpro-runs") /
-      fmt::format("{}-{:%Y%m%d-%H%M%S}", task, fmt::localtime(static_cast<std::time_t>(now)));
-  fs::path folder = base;
-  for (int i = 2; fs::exists(folder); ++i) {
-    folder = fs::path(fmt::format("{}-{}", base.string(), i));
-  }
-  return folder;
-}
-
-Status CopyTask(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::create_directories(to, error);
-  for (const char* name : {"task.toml", "reference.cc", "seed.cu"}) {
-    if (!error && fs::exists(from / name)) {
-      fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, error);
-    }
-  }
-  if (error) {
-    return Fail(ErrorCode::kIo,
-                fmt::format("cannot copy the task to {}: {}", to.string(), error.message()));
-  }
-  return Ok();
-}
-
-Result<Plan> NewPlan(const OptimizeOptions& options) {
-  Plan plan{options.device, options.proposer, options.search, options.seed.value_or(1), 0};
-  if (options.seed) {
-    plan.input_seed = Rng(*options.seed).Fork(0x696e70757473ULL).Next();
-  } else {
-    KP_ASSIGN_OR_RETURN(plan.input_seed, SecretSeed());
-  }
-  return plan;
-}
-
-Result<std::unique_ptr<store::RunStore>> StartRun(const OptimizeOptions& options, const Plan& plan,
-                                                  const Task& task, const DeviceInfo& device) {
-  const fs::path folder =
-      options.run.empty() ? DefaultRunFolder(task.name, SystemClock().UnixSeconds()) : options.run;
-  KP_ASSIGN_OR_RETURN(
-      std::unique_ptr<store::RunStore> store,
-      store::RunStore::Create(folder, {{"task", task.name},
-                                       {"device", device.id},
-                                       {"proposer", plan.proposer},
-                                       {"search", plan.search},
-                                       {"search_seed", std::to_string(plan.search_seed)},
-                                       {"input_seed", std::to_string(plan.input_seed)},
-                                       {"version", KP_VERSION}}));
-  KP_RETURN_IF_ERROR(CopyTask(task.folder, folder / "task"));
-  return store;
-}
-
-std::uint64_t ParseSeed(const std::string& text) {
-  return std::strtoull(text.c_str(), nullptr, 10);  // Written by us with to_string.
-}
-
-Result<Plan> StoredPlan(const store::RunStore& store) {
-  Plan plan;
-  for (const auto& [name, field] :
-       {std::pair("device", &plan.device), std::pair("proposer", &plan.proposer),
-        std::pair("search", &plan.search)}) {
-    const std::optional<std::string> value = store.Fact(name);
-    if (!value) {
-      return Fail(ErrorCode::kInvalidArgument, fmt::format("{} is damaged: it does not say its {}",
-                                                           store.folder().string(), name));
-    }
-    *field = *value;
-  }
-  plan.search_seed = ParseSeed(store.Fact("search_seed").value_or("1"));
-  plan.input_seed = ParseSeed(store.Fact("input_seed").value_or("0"));
-  return plan;
-}
-
-/// The best kernel with the header it needs, and what changed, as files beside the database.
-Status WriteResults(const fs::path& folder, const Task& task, const search::SearchResult& result,
-                    const std::string& text) {
-  KP_RETURN_IF_ERROR(WriteFileAtomically(folder / "kernelpro_task.h", CandidateHeader(task)));
-  KP_RETURN_IF_ERROR(WriteFileAtomically(folder / "best.cu", result.best.source));
-  KP_RETURN_IF_ERROR(WriteFileAtomically(
-      folder / "best.diff",
-      report::UnifiedDiff(result.root.source, result.best.source, "seed.cu", "best.cu")));
-  return WriteFileAtomically(folder / "result.txt", text);
-}
 
 /// Before a run folder is made: what cannot be searched with leaves nothing behind.
 Status CheckPlan(const Plan& plan) {
@@ -147,7 +52,8 @@ Result<Parts> Open(const OptimizeOptions& options) {
         parts.bench, OpenBench(options.resume / "task", parts.plan.device, parts.plan.input_seed));
     return parts;
   }
-  KP_ASSIGN_OR_RETURN(parts.plan, NewPlan(options));
+  KP_ASSIGN_OR_RETURN(parts.plan,
+                      NewPlan(options.device, options.proposer, options.search, options.seed));
   KP_RETURN_IF_ERROR(CheckPlan(parts.plan));
   KP_ASSIGN_OR_RETURN(parts.bench,
                       OpenBench(options.task, parts.plan.device, parts.plan.input_seed));
@@ -158,8 +64,8 @@ Result<Parts> Open(const OptimizeOptions& options) {
                     "to start from",
                     options.task.string()));
   }
-  KP_ASSIGN_OR_RETURN(
-      parts.store, StartRun(options, parts.plan, parts.bench->task, parts.bench->device->info()));
+  KP_ASSIGN_OR_RETURN(parts.store, StartRun(options.run, parts.plan, parts.bench->task,
+                                            parts.bench->device->info().id));
   return parts;
 }
 
