@@ -101,7 +101,8 @@ struct ExchangeRecord {
   std::string response;  ///< JSON
   std::string model;     ///< who answered
   std::int64_t input_tokens = 0, output_tokens = 0;
-  double cost = 0;  ///< dollars: what was paid; while "sent", the most that it can be
+  double cost = 0;    ///< dollars: what was paid; while "sent", the most that it can be
+  bool used = false;  ///< what it led to is in the run (AddExpansion)
 };
 
 /// A node judged again on another device than the run's own. Never part of the run's ranking.
@@ -140,7 +141,7 @@ class RunStore {
                                                std::optional<std::int64_t> proposal) = 0;
   [[nodiscard]] virtual Status Finish(const NodeResult& result) = 0;
   [[nodiscard]] virtual Status TakeProposal(std::int64_t proposal) = 0;
-  /// Also counts the parent's barren answers, or forgets them.
+  /// Also counts the parent's barren answers, or forgets them, and marks its exchanges as used.
   [[nodiscard]] virtual Status AddExpansion(const Expansion& expansion) = 0;
   [[nodiscard]] virtual Status AddLesson(const LessonRecord& lesson) = 0;
   /// On disk, as "sent" with its upper bounds, when it returns the new id: before the request

@@ -40,7 +40,7 @@ constexpr std::string_view kFrom1To2[] = {
     "hash TEXT NOT NULL, request TEXT NOT NULL, state TEXT NOT NULL, "
     "response TEXT NOT NULL DEFAULT '', model TEXT NOT NULL DEFAULT '', "
     "input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0, "
-    "cost REAL NOT NULL DEFAULT 0) STRICT",
+    "cost REAL NOT NULL DEFAULT 0, used INTEGER NOT NULL DEFAULT 0) STRICT",
     "CREATE TABLE measurement (node INTEGER NOT NULL REFERENCES node(id), device TEXT NOT NULL, "
     "gpu TEXT NOT NULL, verdict TEXT NOT NULL, verdict_reason TEXT NOT NULL, time_us REAL NOT "
     "NULL, provenance TEXT NOT NULL, evaluation TEXT NOT NULL, PRIMARY KEY (node, device)) STRICT",

@@ -9,6 +9,8 @@ Status SqliteRunStore::AddExpansion(const Expansion& expansion) {
     for (const LessonRecord& lesson : expansion.lessons) {
       KP_RETURN_IF_ERROR(AddLesson(lesson));
     }
+    KP_RETURN_IF_ERROR(
+        database_.Run("UPDATE exchange SET used = 1 WHERE node = ?", {expansion.node}));
     return database_.Run(expansion.barren ? "UPDATE node SET barren = barren + 1 WHERE id = ?"
                                           : "UPDATE node SET barren = 0 WHERE id = ?",
                          {expansion.node});
@@ -48,7 +50,7 @@ Result<std::vector<ExchangeRecord>> SqliteRunStore::Exchanges() const {
   std::vector<ExchangeRecord> exchanges;
   KP_RETURN_IF_ERROR(database_.Query(
       "SELECT id, node, purpose, hash, request, state, response, model, input_tokens, "
-      "output_tokens, cost FROM exchange ORDER BY id",
+      "output_tokens, cost, used FROM exchange ORDER BY id",
       {}, [&exchanges](const Row& row) {
         ExchangeRecord e;
         e.id = row.Integer(0);
@@ -62,6 +64,7 @@ Result<std::vector<ExchangeRecord>> SqliteRunStore::Exchanges() const {
         e.input_tokens = row.Integer(8);
         e.output_tokens = row.Integer(9);
         e.cost = row.Real(10);
+        e.used = row.Integer(11) != 0;
         exchanges.push_back(std::move(e));
       }));
   return exchanges;
