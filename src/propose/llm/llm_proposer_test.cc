@@ -141,7 +141,7 @@ TEST_F(LlmProposerTest, AnImprovementHearsNoErrorText) {
 }
 
 TEST_F(LlmProposerTest, SeedsComeFromTheTaskAloneAtEachTemperature) {
-  LlmProposerOptions options;
+  LlmProposerOptions options = NoResearch();
   options.seed_temperatures = {0.2, 0.9};
   options.seed_rounds = 2;
   const auto proposer = Make(options);

@@ -72,7 +72,8 @@ class ResearchTest : public LlmProposerTest {
 
   [[nodiscard]] std::vector<std::string> Offered() const {
     std::vector<std::string> names;
-    for (const auto& tool : client.Of("researcher").at(0).tools) {
+    const llm::ChatRequest first = client.Of("researcher").at(0);
+    for (const auto& tool : first.tools) {
       names.push_back(tool.name);
     }
     return names;
@@ -291,13 +292,12 @@ TEST_F(NoteTest, LessonsComeFromVerdictsAndTimes) {
 }
 
 TEST_F(NoteTest, NothingNewNothingAsked) {
-  ProposalRequest request = Right();
   client.Say(PlanJson()).Say(Fenced(Kernel()));
-  ASSERT_TRUE(Make(NoResearch())->Propose(request, stop.get_token()));
+  ASSERT_TRUE(Make(NoResearch())->Propose(Right(), stop.get_token()));
   EXPECT_THAT(client.Purposes(), Not(Contains("note_taker")));
 
   client = {};
-  request = WithChildren();
+  ProposalRequest request = WithChildren();
   request.memory = {{Lesson::Kind::kError, "known", 9}};
   client.Say(PlanJson()).Say(Fenced(Kernel()));
   ASSERT_TRUE(Make(NoResearch())->Propose(request, stop.get_token()));
