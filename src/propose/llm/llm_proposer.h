@@ -15,7 +15,8 @@
 
 namespace kernelpro {
 
-/// What the coder is told about the parent's performance; the words of --feedback.
+/// What the planner, and through its plan the coder, is told about a right parent's performance;
+/// the words of --feedback. Tools that would tell more than the mode does are not offered.
 enum class FeedbackMode : std::uint8_t {
   kTools,    ///< the experts' findings
   kRaw,      ///< the counters as they are, without a word
@@ -23,7 +24,8 @@ enum class FeedbackMode : std::uint8_t {
   kPlacebo,  ///< generic advice of the same length, the same for every kernel
 };
 
-/// Who decides which expert tools speak; the words of --orchestration.
+/// Who decides which expert tools speak; the words of --orchestration. kReactive goes with
+/// FeedbackMode::kTools only: without expert tools there is nothing to choose.
 enum class Orchestration : std::uint8_t {
   kProactive,  ///< all that the classes call for, always
   kReactive,   ///< the model asks for them by name, and sees only what it asked for
@@ -62,8 +64,11 @@ struct LlmProposerOptions {
 };
 
 /// Planner, coder, repairer, researcher and note-taker. A wrong parent is repaired and nothing else
-/// is said about it; a correct one is made faster. `client`, `workshop` and `code` must outlive it;
-/// the latter two may be null: their tools are then not offered.
+/// is said about it; a correct one is made faster. An answer of the model that cannot be used is a
+/// Declined; an Error is the client's (no key, budget, stop), and ends the search. Keeps nothing
+/// between calls: equal requests make equal questions. kInvalidArgument for options that make no
+/// sense, kNotFound and kParse for prompts that do not (with file and line). `client`, `workshop`
+/// and `code` must outlive it; the latter two may be null: their tools are then not offered.
 [[nodiscard]] Result<std::unique_ptr<Proposer>> MakeLlmProposer(llm::ChatClient& client,
                                                                 LlmProposerOptions options,
                                                                 Workshop* workshop,
