@@ -104,10 +104,31 @@ Result<AgentAnswer> StatusOf(const Desk& desk, const fs::path& run) {
                               run.string());
 }
 
+/// What a kernel's author must know of the GPU, whether it is in this machine or not.
+std::string DeviceLine(const std::string& device) {
+  const Result<std::unique_ptr<Device>> opened = OpenDevice(IsGpu(device) ? "emulator" : device);
+  if (!opened) {
+    return device;
+  }
+  const DeviceInfo& info = (*opened)->info();
+  if (IsGpu(device)) {
+    return fmt::format("{} (figures below are of the emulator's {})", device, info.title);
+  }
+  const Hardware& h = info.hardware;
+  return fmt::format(
+      "{}, {}: {} SMs with {} warps, {} registers and {:.0f} KiB of shared memory each; {:.3g} "
+      "TB/s "
+      "achievable, {:.0f} MiB L2, {:.3g} TFLOP/s fp32",
+      info.title, info.arch, h.sm_count, h.warps_per_sm, h.registers_per_sm,
+      h.shared_per_sm_bytes / 1024, h.dram_bytes_per_s / 1e12,
+      static_cast<double>(info.l2_bytes) / 1048576.0, h.fp32_flops_per_s / 1e12);
+}
+
 Result<AgentAnswer> NextOf(const Desk& desk, const search::NextParent& next, const fs::path& run) {
   KP_ASSIGN_OR_RETURN(const std::vector<Lesson> memory, desk.run->Memory());
   KP_ASSIGN_OR_RETURN(const Task task, LoadTask(desk.store->folder() / "task"));
-  return report::NextAnswer(*desk.run, next, memory, task, run.string());
+  return report::NextAnswer(*desk.run, next, memory, task, DeviceLine(desk.plan.device),
+                            run.string());
 }
 
 }  // namespace
@@ -179,7 +200,7 @@ Result<AgentAnswer> AgentDesk::Next(const fs::path& run, std::optional<std::int6
                   fmt::format("there is no node {} with a result", *node));
     }
     next.node = *node;
-    next.repair = wanted->verdict != "ok";
+    next.repair = search::IsWrong(*wanted);
   }
   return NextOf(desk, next, run);
 }

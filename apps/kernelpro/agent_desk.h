@@ -29,7 +29,8 @@ struct AgentStart {
 /// Which nodes `evaluate` is about.
 struct AgentEvaluation {
   std::string device;  ///< empty: the run's own; another one judges beside the run's ranking
-  bool all = false;  ///< on another device: every node that is ok; else those not judged there yet
+  bool all = false;    ///< on another device: every node that is ok, or that the emulator
+                       ///< cannot judge; else those of them not judged there yet
   std::vector<std::int64_t> nodes;  ///< only these; empty: as above
 };
 

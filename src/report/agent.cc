@@ -2,10 +2,15 @@
 #include "report/agent.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
+#include "profile/profile_json.h"
+#include "report/figures.h"
 #include "report/format.h"
 #include "report/text.h"
 #include "search/memory.h"
@@ -47,6 +52,45 @@ std::string FindingIds(const NodeRecord& node) {
                         finding.value("title", ""));
   }
   return text.empty() ? "" : "findings by id: " + text + '\n';
+}
+
+Result<Profile> ProfileOf(const NodeRecord* node) {
+  return ParseProfileJson(node == nullptr ? "" : node->profile, "profile");
+}
+
+std::string Figures(const NodeRecord& node, const search::RunState& state) {
+  const Result<Profile> profile = ProfileOf(&node);
+  const Result<Profile> before = ProfileOf(state.Find(node.parent));
+  return profile ? FiguresText(*profile, before ? &*before : nullptr) : "";
+}
+
+/// What it is judged by, but for what is hidden.
+std::string TaskText(const Task& task, const std::string& gpu) {
+  std::string text = fmt::format("task       {}\n", task.description);
+  for (const auto& [kind, name] : {std::pair(Workload::Kind::kTimed, "timed on"),
+                                   std::pair(Workload::Kind::kChecked, "checked on")}) {
+    std::string shapes;
+    for (const Workload& w : task.workloads) {
+      if (w.kind != kind) {
+        continue;
+      }
+      std::string axes;
+      for (const auto& [axis, value] : w.axes) {
+        axes += fmt::format("{}{}={}", axes.empty() ? "" : " ", axis, value);
+      }
+      shapes += fmt::format("{}{}", shapes.empty() ? "" : "; ", axes);
+    }
+    text += fmt::format("{:<11}{}{}\n", name, shapes,
+                        kind == Workload::Kind::kChecked ? "; and on shapes that stay hidden" : "");
+  }
+  return text + fmt::format(
+                    "tolerance  absolute {:g}, relative {:g}; lowest precision {}; libraries: {}\n"
+                    "device     {}\n",
+                    task.tolerance.absolute, task.tolerance.relative, task.policy.lowest_precision,
+                    task.policy.libraries.empty()
+                        ? "none"
+                        : fmt::format("{}", fmt::join(task.policy.libraries, ", ")),
+                    gpu);
 }
 
 std::string LessonLine(const Lesson& lesson) {
@@ -127,8 +171,55 @@ std::string NodeLine(const NodeRecord& node, const search::RunState& state) {
   return line;
 }
 
+namespace {
+
+/// "checked 13x131, 3x1024 and hidden shapes: ..." from the evaluation's own record.
+std::string CheckedLine(const NodeRecord& node) {
+  const Json evaluation = Json::parse(node.evaluation, nullptr, false);
+  if (!evaluation.is_object() || !evaluation.contains("checks")) {
+    return "";
+  }
+  std::string shapes;
+  double worst = 0;
+  for (const Json& check : evaluation["checks"]) {
+    shapes += (shapes.empty() ? "" : ", ") + check.value("workload", std::string());
+    for (const Json& output : check["outputs"]) {
+      if (output.contains("worst_ratio") && output["worst_ratio"].is_number()) {
+        worst = std::max(worst, output["worst_ratio"].get<double>());
+      }
+    }
+  }
+  return shapes.empty()
+             ? ""
+             : fmt::format("checked {}: worst error {:.2g} of what is allowed\n", shapes, worst);
+}
+
+/// A node of the tree and all below it, indented by its depth.
+void AddTree(const search::RunState& state, store::NodeId parent, std::size_t depth,
+             const std::set<store::NodeId>& winning, std::string* text) {
+  for (const NodeRecord& node : state.nodes()) {
+    if (node.parent == parent) {
+      *text += fmt::format("{} {:{}}{}\n", winning.contains(node.id) ? '*' : ' ', "", 2 * depth,
+                           NodeLine(node, state));
+      AddTree(state, node.id, depth + 1, winning, text);
+    }
+  }
+}
+
+std::string TreeText(const search::RunState& state) {
+  std::set<store::NodeId> winning;
+  for (const NodeRecord& node : PathTo(state.nodes(), BestOf(state).id)) {
+    winning.insert(node.id);
+  }
+  std::string text;
+  AddTree(state, 0, 0, winning, &text);
+  return text;
+}
+
+}  // namespace
+
 AgentAnswer NextAnswer(const search::AgentRun& run, const search::NextParent& next,
-                       const std::vector<Lesson>& memory, const Task& task,
+                       const std::vector<Lesson>& memory, const Task& task, const std::string& gpu,
                        const std::string& shown_run) {
   const search::RunState& state = run.state();
   const NodeRecord& node = *state.Find(next.node);
@@ -154,16 +245,16 @@ AgentAnswer NextAnswer(const search::AgentRun& run, const search::NextParent& ne
                      {"best", NodeJson(BestOf(state), state)}};
   answer.json = search::Dump(json);
   std::string& text = answer.text;
-  text = fmt::format("task    {}\nparent  {}\nbest    {}\n", task.description,
-                     NodeLine(node, state), NodeLine(BestOf(state), state));
+  text = fmt::format("{}parent     {}\nbest       {}\n", TaskText(task, gpu), NodeLine(node, state),
+                     NodeLine(BestOf(state), state));
   if (next.waiting > 0) {
-    text += fmt::format("waiting {} submitted kernels have no result yet\n", next.waiting);
+    text += fmt::format("waiting    {} submitted kernels have no result yet\n", next.waiting);
   }
   // What is wrong and what is slow are never said in one breath.
   text += next.repair
               ? fmt::format("\nThis kernel is wrong. Mend it, and change nothing else:\n{}\n",
                             Reason(node))
-              : fmt::format("\n{}\n{}", node.feedback, FindingIds(node));
+              : fmt::format("\n{}{}{}", node.feedback, Figures(node, state), FindingIds(node));
   if (!around.tried.empty()) {
     text += "tried from here\n";
     for (const NodeBrief& child : around.tried) {
@@ -186,7 +277,6 @@ AgentAnswer SubmitAnswer(const search::AgentRun& run, store::NodeId id,
                          const std::string& shown_run) {
   const search::RunState& state = run.state();
   const NodeRecord& node = *state.Find(id);
-  const bool wrong = node.done && node.verdict != "ok";
   AgentAnswer answer;
   Json json = NodeJson(node, state);
   json["run"] = shown_run;
@@ -202,9 +292,18 @@ AgentAnswer SubmitAnswer(const search::AgentRun& run, store::NodeId id,
         shown_run);
     return answer;
   }
-  answer.text +=
-      wrong ? fmt::format("\n{}\n", Reason(node))
-            : fmt::format("best so far: {}\n\n{}", NodeLine(BestOf(state), state), node.feedback);
+  answer.text += CheckedLine(node);
+  if (node.verdict == "unsupported") {
+    answer.text += fmt::format(
+        "\n{}\nThe emulator cannot judge it, so it may well be right. A GPU can: kernelpro agent "
+        "evaluate {} --device cuda\n",
+        Reason(node), shown_run);
+  } else if (node.verdict != "ok") {
+    answer.text += fmt::format("\n{}\n", Reason(node));
+  } else {
+    answer.text += fmt::format("best so far: {}\n\n{}{}{}", NodeLine(BestOf(state), state),
+                               node.feedback, Figures(node, state), FindingIds(node));
+  }
   answer.text += fmt::format("\nnext: kernelpro agent next {}\n", shown_run);
   return answer;
 }
@@ -237,11 +336,9 @@ AgentAnswer StatusAnswer(const search::RunState& state,
                          const std::string& task, const std::string& device,
                          const std::string& shown_run) {
   Json nodes = Json::array();
-  std::string lines;
   std::size_t waiting = 0;
   for (const NodeRecord& node : state.nodes()) {
     nodes.push_back(NodeJson(node, state));
-    lines += "  " + NodeLine(node, state) + '\n';
     waiting += node.done ? 0 : 1;
   }
   Json verdicts = Json::object();
@@ -269,8 +366,9 @@ AgentAnswer StatusAnswer(const search::RunState& state,
                      {"nodes", std::move(nodes)},
                      {"measurements", std::move(elsewhere)}};
   answer.json = search::Dump(json);
-  answer.text = fmt::format("{} on {}: {} evaluated, {} waiting\nbest {}\n{}", task, device,
-                            state.Evaluated(), waiting, NodeLine(BestOf(state), state), lines);
+  answer.text =
+      fmt::format("{} on {}: {} evaluated, {} waiting\nbest {}\n{}", task, device,
+                  state.Evaluated(), waiting, NodeLine(BestOf(state), state), TreeText(state));
   if (!measurements.empty()) {
     answer.text += "\njudged elsewhere (never in one ranking with the above)\n" +
                    MeasurementsText(state, measurements);

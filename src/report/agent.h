@@ -31,7 +31,7 @@ struct AgentAnswer {
 /// to submit. `shown_run` is how the run is named in commands.
 [[nodiscard]] AgentAnswer NextAnswer(const search::AgentRun& run, const search::NextParent& next,
                                      const std::vector<Lesson>& memory, const Task& task,
-                                     const std::string& shown_run);
+                                     const std::string& gpu, const std::string& shown_run);
 
 /// What came of a submitted kernel, with the experts' feedback on it.
 [[nodiscard]] AgentAnswer SubmitAnswer(const search::AgentRun& run, store::NodeId node,

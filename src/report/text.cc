@@ -203,9 +203,12 @@ std::string SearchText(const search::SearchResult& result,
                        const DeviceInfo& device) {
   const store::NodeRecord& root = result.root;
   const store::NodeRecord& best = result.best;
-  std::string text = fmt::format("{} on {}: {} evaluated ({}), stopped by {}\n\n", task,
-                                 device.title, result.evaluated, VerdictCounts(result.verdicts),
-                                 search::Describe(result.stopped));
+  std::string text = fmt::format("{} on {}: {} evaluated ({})", task, device.title,
+                                 result.evaluated, VerdictCounts(result.verdicts));
+  if (result.stopped != search::Stopped::kNothing) {
+    text += fmt::format(", stopped by {}", search::Describe(result.stopped));
+  }
+  text += (result.why.empty() ? "" : ": " + result.why) + "\n\n";
   text += fmt::format("seed  {} {}\n{}\n", FormatTime(root.time_us), root.provenance,
                       Indent(root.feedback, "  | "));
   if (best.id == root.id) {

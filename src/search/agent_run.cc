@@ -42,8 +42,37 @@ Status Check(const Submission& s) {
 
 }  // namespace
 
+namespace {
+
+/// A finding that nobody made would be believed later: what came of it is told in the feedback.
+Status CheckFinding(const std::string& finding, const store::NodeRecord& parent) {
+  const auto diagnosis = nlohmann::json::parse(parent.diagnosis, nullptr, false);
+  if (finding.empty() || !diagnosis.is_object() || !diagnosis.contains("findings")) {
+    return Ok();
+  }
+  std::string known;
+  for (const auto& f : diagnosis["findings"]) {
+    const std::string id = f.value("id", std::string());
+    if (id == finding) {
+      return Ok();
+    }
+    known += (known.empty() ? "" : ", ") + id;
+  }
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("node {} has no finding '{}'; it has {}", parent.id,
+                          Printable(finding, kMostAction), known.empty() ? "none" : known));
+}
+
+}  // namespace
+
 AgentRun::AgentRun(store::RunStore& store, const Policy& policy, std::uint64_t seed)
     : store_(store), policy_(policy), seed_(seed), state_(store, {.enabled = true}) {}
+
+bool IsWrong(const store::NodeRecord& node) {
+  return node.done && node.verdict != Name(Verdict::kOk) &&
+         node.verdict != Name(Verdict::kUnsupported) &&
+         node.verdict != Name(Verdict::kInfrastructureError);
+}
 
 Status AgentRun::Load() {
   KP_RETURN_IF_ERROR(state_.Load());
@@ -72,7 +101,7 @@ Result<NextParent> AgentRun::Next() const {
   // The root stays open, so there is always a choice; a wrong seed is to be mended itself.
   const std::optional<Choice> choice = policy_.Choose(state_.tree(), rng);
   next.node = choice ? choice->parent : store::kRoot;
-  next.repair = !state_.tree().At(next.node).correct;
+  next.repair = IsWrong(*state_.Find(next.node));
   return next;
 }
 
@@ -83,6 +112,7 @@ Result<NodeId> AgentRun::Submit(const Submission& submission) {
                 fmt::format("there is no node {} to be the parent; the run has nodes 1 to {}",
                             submission.parent, state_.nodes().back().id));
   }
+  KP_RETURN_IF_ERROR(CheckFinding(submission.finding, *state_.Find(submission.parent)));
   store::NodeRecord node;
   node.parent = submission.parent;
   node.action = Printable(Trim(submission.action), kMostAction);
@@ -159,7 +189,12 @@ Status AgentRun::Note(const Lesson& lesson) {
   if (text.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "a note needs a text");
   }
-  return store_.AddLesson({0, lesson.node, std::string(Name(lesson.kind)), text});
+  // Without a node it is as old as the run is now.
+  const NodeId node = lesson.node != 0 ? lesson.node : state_.nodes().back().id;
+  if (state_.Find(node) == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument, fmt::format("there is no node {}", node));
+  }
+  return store_.AddLesson({0, node, std::string(Name(lesson.kind)), text});
 }
 
 Result<std::vector<Lesson>> AgentRun::Memory() const {

@@ -26,6 +26,9 @@ struct Submission {
   std::string origin;   ///< who wrote it; may be empty
 };
 
+/// Judged and found wrong; what could not be judged is not.
+[[nodiscard]] bool IsWrong(const store::NodeRecord& node);
+
 /// The parent that the search would go on from.
 struct NextParent {
   NodeId node = store::kRoot;

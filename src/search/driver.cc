@@ -262,6 +262,7 @@ class Driver {
 
 SearchResult Summarize(const RunState& state) {
   SearchResult result;
+  result.stopped = Stopped::kNothing;
   result.evaluated = state.Evaluated();
   result.verdicts = state.Verdicts();
   result.root = state.nodes().front();
@@ -284,6 +285,8 @@ std::string_view Describe(Stopped stopped) {
       return "having nothing left to try";
     case Stopped::kBudget:
       return "the budget";
+    case Stopped::kNothing:
+      return "nothing yet";
   }
   return "";
 }

@@ -27,7 +27,15 @@ struct SearchOptions {
 };
 
 /// kBudget: the proposer said that a cap of the user's is reached.
-enum class Stopped : std::uint8_t { kEvaluations, kTime, kRequested, kExhausted, kBudget };
+/// kNothing: it may go on, an outside agent decides.
+enum class Stopped : std::uint8_t {
+  kEvaluations,
+  kTime,
+  kRequested,
+  kExhausted,
+  kBudget,
+  kNothing,
+};
 
 /// "the evaluation limit", ...: completes "stopped by".
 [[nodiscard]] std::string_view Describe(Stopped stopped);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -23,7 +24,8 @@ std::string FirstLine(std::string_view text) {
   return Printable(Trim(text.substr(0, text.find('\n'))), kReasonLimit);
 }
 
-Lesson FromNode(const store::NodeRecord& node, const store::NodeRecord& parent) {
+/// `best_us`: of the kernels before it.
+Lesson FromNode(const store::NodeRecord& node, const store::NodeRecord& parent, double best_us) {
   const std::string about = node.finding.empty() ? "" : fmt::format(" (for {})", node.finding);
   if (node.verdict != "ok") {
     return {Lesson::Kind::kError,
@@ -38,10 +40,15 @@ Lesson FromNode(const store::NodeRecord& node, const store::NodeRecord& parent) 
             node.id};
   }
   const double ratio = parent.time_us / node.time_us;
-  const bool win = ratio >= kWinningRatio;
+  const bool best = node.time_us < best_us;
+  const bool win = best || ratio >= kWinningRatio;
+  const std::string_view judgement = best                        ? "the best so far"
+                                     : win                       ? "faster"
+                                     : ratio > 1 / kWinningRatio ? "no difference"
+                                                                 : "slower";
   return {win ? Lesson::Kind::kWin : Lesson::Kind::kDeadEnd,
-          fmt::format("node {}, {}{}: {:.3g}x of node {} ({:.4g} us {})", node.id, node.action,
-                      about, ratio, parent.id, node.time_us, node.provenance),
+          fmt::format("node {}, {}{}: {}, {:.3f}x of node {} ({:.4g} us {})", node.id, node.action,
+                      about, judgement, ratio, parent.id, node.time_us, node.provenance),
           node.id};
 }
 
@@ -84,15 +91,21 @@ std::vector<Lesson> Remember(const std::vector<store::NodeRecord>& nodes,
       lessons.push_back(std::move(lesson));
     }
   };
+  double best_us = std::numeric_limits<double>::infinity();
   for (const store::NodeRecord& node : nodes) {
     const auto parent = by_id.find(node.parent);
     if (node.done && parent != by_id.end() && node.verdict != "infrastructure_error") {
-      add(FromNode(node, *parent->second));
+      add(FromNode(node, *parent->second, best_us));
+    }
+    if (node.time_us > 0) {
+      best_us = std::min(best_us, node.time_us);
     }
   }
   for (const store::LessonRecord& lesson : written) {
     add({ParseLessonKind(lesson.kind), lesson.text, lesson.node});
   }
+  std::stable_sort(lessons.begin(), lessons.end(),
+                   [](const Lesson& a, const Lesson& b) { return a.node < b.node; });
   return lessons;
 }
 

@@ -67,9 +67,14 @@ class Mcts final : public Policy {
   static std::size_t Width(const Tree& tree, const TreeNode& node) {
     const bool success =
         node.parent == 0 || node.log_speedup > tree.At(node.parent).log_speedup + 0.02;
+    const double factor = success ? kWidthOfSuccess : kWidth;
     const double visits = tree.Statistics(node.id).visits;
-    return static_cast<std::size_t>(
-        std::ceil((success ? kWidthOfSuccess : kWidth) * std::pow(visits, kWidthExponent)));
+    if (node.open) {
+      // Here a child costs a question to a model, and the node never runs out of children: of 12
+      // kernels 5 are made of the seed, the others further down.
+      return static_cast<std::size_t>(factor * std::sqrt(visits));
+    }
+    return static_cast<std::size_t>(std::ceil(factor * std::pow(visits, kWidthExponent)));
   }
 
   /// Half the mean, half the best of a subtree: the mean alone drowns one great kernel among the

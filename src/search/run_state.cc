@@ -93,7 +93,9 @@ bool RunState::MayGrow(const NodeRecord& record) const {
     // The root is never given up: without it there is nothing left at all.
     return record.barren < kMostBarren || record.parent == 0;
   }
-  if (record.verdict == Name(Verdict::kInfrastructureError) || record.barren > 0 ||
+  // What the emulator cannot judge may well be right: there is nothing to mend.
+  if (record.verdict == Name(Verdict::kInfrastructureError) ||
+      record.verdict == Name(Verdict::kUnsupported) || record.barren > 0 ||
       !tree_.At(record.id).children.empty()) {
     return false;
   }
