@@ -18,6 +18,13 @@ for program in fake_llm_server wire_probe; do
   [[ -x $build/bin/$program ]] || { echo "no $build/bin/$program: build the targets fake_llm_server and wire_probe"; exit 2; }
 done
 
+# The whole script ends within five minutes, whatever hangs.
+within() {
+  local left=$((285 - SECONDS))
+  ((left > 1)) || left=1
+  echo $(($1 < left ? $1 : left))
+}
+
 table=()
 failed=0
 skipped=0
@@ -48,7 +55,7 @@ fetch_clients() {
   [[ -e $clients/complete ]] && return 0
   mkdir -p "$clients"
   cp "$peers/package.json" "$peers/package-lock.json" "$clients"
-  (cd "$clients" && timeout 90 npm ci --ignore-scripts --no-audit --no-fund > npm.log 2>&1) && touch "$clients/complete" && return 0
+  (cd "$clients" && timeout "$(within 90)" npm ci --ignore-scripts --no-audit --no-fund > npm.log 2>&1) && touch "$clients/complete" && return 0
   echo "npm cannot fetch the clients: see $clients/npm.log"
   return 1
 }
@@ -67,7 +74,7 @@ run_clients() {
   local name
   for name in openai anthropic; do
     # Only the key and the address that are given here: nothing of the environment.
-    (cd "$clients" && env -i PATH="$PATH" HOME="$out" timeout 60 node $name.mjs "http://127.0.0.1:$port" sk-right) > "$out/$name.txt" 2>&1
+    (cd "$clients" && env -i PATH="$PATH" HOME="$out" timeout "$(within 60)" node $name.mjs "http://127.0.0.1:$port" sk-right) > "$out/$name.txt" 2>&1
     row_of $name $? "$out/$name.txt"
   done
   # The server ends when its standard input does.
@@ -81,12 +88,12 @@ run_llama() {
     command -v $tool > /dev/null || { row llama.cpp "skipped: no $tool"; return; }
   done
   mkdir -p "$cache/llama"
-  if ! "$peers/fetch_llama.sh" "$cache/llama" > "$out/llama_fetch.txt" 2>&1; then
+  if ! timeout "$(within 150)" "$peers/fetch_llama.sh" "$cache/llama" > "$out/llama_fetch.txt" 2>&1; then
     row llama.cpp "skipped: $(tail -n 1 "$out/llama_fetch.txt")"
     return
   fi
   python3 "$peers/tiny_gguf.py" "$out/noise.gguf"
-  timeout 120 python3 "$peers/llama.py" "$cache/llama/root" "$out/noise.gguf" "$build/bin/wire_probe" > "$out/llama.txt" 2>&1
+  timeout "$(within 120)" python3 "$peers/llama.py" "$cache/llama/root" "$out/noise.gguf" "$build/bin/wire_probe" > "$out/llama.txt" 2>&1
   row_of llama.cpp $? "$out/llama.txt"
 }
 
@@ -97,7 +104,7 @@ run_mcp() {
     command=("$build/bin/mcp_probe_server")
     [[ -x ${command[0]} ]] || { row mcp "skipped: neither 'kernelpro mcp' nor mcp_probe_server is built"; return; }
   fi
-  timeout 120 "$here/tests/mcp/conformance.sh" "${command[@]}" > "$out/mcp.txt" 2>&1
+  timeout "$(within 120)" "$here/tests/mcp/conformance.sh" "${command[@]}" > "$out/mcp.txt" 2>&1
   row_of mcp $? "$out/mcp.txt"
 }
 

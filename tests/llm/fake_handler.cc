@@ -59,13 +59,23 @@ std::optional<Refusal> FaultRefusal(Wire wire, FaultKind kind) {
   }
 }
 
+/// Whole tokens only: half of a character is no text.
+std::string FirstHalf(const std::string& text) {
+  const std::vector<std::string> tokens = Tokenize(text);
+  std::string half;
+  for (std::size_t i = 0; i < tokens.size() / 2; ++i) {
+    half += tokens[i];
+  }
+  return half;
+}
+
 void ChangeAnswer(FaultKind kind, Answer& answer) {
   switch (kind) {
     case FaultKind::kEmptyAnswer:
       answer = Answer{.reasoning = answer.reasoning};
       break;
     case FaultKind::kTruncated:
-      answer.text = answer.text.substr(0, answer.text.size() / 2);
+      answer.text = FirstHalf(answer.text);
       answer.calls.clear();
       answer.truncated = true;
       break;
