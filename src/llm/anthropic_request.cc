@@ -208,7 +208,8 @@ Result<std::string> AnthropicBody(const Endpoint& endpoint, const ChatRequest& r
     body["tools"].back()["cache_control"] = kCached;
   }
   const bool thinks = AddThinking(request, traits, !answer_tool.empty(), body);
-  body["messages"] = MessagesJson(request, thinks);
+  // Models that take no temperature reason unasked, and want their reasoning back then too.
+  body["messages"] = MessagesJson(request, thinks || !traits.sampling);
   if (!request.schema.empty() && answer_tool.empty()) {
     KP_ASSIGN_OR_RETURN(Json schema, ParseSchema(request.schema, "the schema of the answer"));
     body["output_config"]["format"] = {{"type", "json_schema"},

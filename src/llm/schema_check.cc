@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm/schema_check.h"
 
+// Without it the library ends the program over a schema that it cannot read.
+#define VALIJSON_USE_EXCEPTIONS 1
+
 #include <fmt/format.h>
 
 #include <exception>
