@@ -7,6 +7,7 @@
 #include <charconv>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/hash.h"
 
@@ -272,6 +273,9 @@ void Handler::Complete(Handled& handled) {
     return;
   }
   Answer answer = options_.responder(asked);
+  if (!asked.forced_tool.empty() && answer.calls.empty()) {
+    answer.calls.push_back({asked.forced_tool, std::exchange(answer.text, {})});
+  }
   ChangeAnswer(handled.fault.kind, answer);
   Limit(asked.max_tokens, answer);
   handled.generated = true;

@@ -12,7 +12,8 @@
 
 namespace kernelpro::fake {
 
-/// What a model says. Called from the threads of connections.
+/// What a model says. Called from the threads of connections. Where the request forces a tool and
+/// no call is made, the text becomes the arguments of the call.
 using Responder = std::function<Answer(const Asked&)>;
 /// What goes wrong with a request. Called from the threads of connections.
 using FaultPlan = std::function<Fault(const Asked&)>;

@@ -40,7 +40,8 @@ struct Asked {
   std::string system;
   std::string last;  ///< text of the last message (a tool's result included)
   std::vector<std::string> tools;
-  std::string schema;  ///< as JSON text; empty: free text
+  std::string forced_tool;  ///< the one that must be called; empty: the model's choice
+  std::string schema;       ///< as JSON text; empty: free text
   std::uint64_t max_tokens = 0;
   bool stream = false;
   bool include_usage = true;  ///< kOpenAi: stream_options.include_usage

@@ -221,6 +221,10 @@ bool ReadAnthropic(const HttpRequest& http, Asked& asked, Refusal& refusal) {
       (void)tool.at("input_schema").at("type");
     }
     AddParts(body.value("tools", Json::array()), asked);
+    const Json choice = body.value("tool_choice", Json::object());
+    if (choice.value("type", "") == "tool") {
+      asked.forced_tool = choice.at("name").get<std::string>();
+    }
     const Json system = body.value("system", Json(""));
     asked.system = ContentText(system);
     if (system.is_array()) {

@@ -240,6 +240,9 @@ bool ReadOpenAi(const HttpRequest& http, Asked& asked, Refusal& refusal) {
       asked.tools.push_back(tool.at("function").at("name").get<std::string>());
       asked.prompt.push_back({tool.dump(), true});
     }
+    if (body.contains("tool_choice") && body["tool_choice"].is_object()) {
+      asked.forced_tool = body["tool_choice"].at("function").at("name").get<std::string>();
+    }
     return ReadFormat(body.value("response_format", Json::object()), asked, refusal) &&
            ReadMessages(body["messages"], asked, refusal);
   } catch (const Json::exception& error) {
