@@ -87,7 +87,7 @@ TEST_P(ClientsTest, ToolsAreCalledAndTheirResultsSentBack) {
   EXPECT_EQ(first->calls[1].name, "list_files");
   EXPECT_EQ(first->problem, Problem::kNone);
 
-  Message said{.role = Message::Role::kAssistant, .text = first->text, .calls = first->calls};
+  const Message said{.role = Message::Role::kAssistant, .text = first->text, .calls = first->calls};
   request.messages.push_back(said);
   for (const llm::ToolCall& call : first->calls) {
     request.messages.push_back({.role = Message::Role::kTool,
@@ -163,7 +163,7 @@ TEST_P(ClientsTest, AStopEndsAQuestionThatNobodyAnswers) {
     return Fault{.kind = FaultKind::kStalledMidway};
   });
   std::stop_source stop;
-  std::jthread stopper([&] {
+  const std::jthread stopper([&] {
     while (!asked) {
       std::this_thread::yield();
     }

@@ -51,9 +51,7 @@ Rule RuleOf(const Posed& posed) {
     case Kind::kOverloaded:
     case Kind::kErrorEvent:
       return {{Code::kUnavailable}, false, Retry::kMust};
-    case Kind::kCutBeforeEnd:
-      // All that matters came before [DONE]; half a JSON text is no answer.
-      return {{Code::kUnavailable}, posed.stream, Retry::kMust};
+    case Kind::kCutBeforeEnd:  // all that matters came before [DONE]; half a JSON text is no answer
     case Kind::kLengthTooLong:
       return {{Code::kUnavailable}, posed.stream, Retry::kMust};
     case Kind::kQuota:
@@ -74,24 +72,26 @@ Rule RuleOf(const Posed& posed) {
   return {};
 }
 
+/// Bytes that follow a lead byte; nothing for one that cannot lead.
+std::optional<std::size_t> Following(unsigned char lead) {
+  if (lead < 0x80) {
+    return 0;
+  }
+  if (lead < 0xC2 || lead > 0xF4) {
+    return std::nullopt;
+  }
+  return lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+}
+
 bool IsUtf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t more = lead < 0x80   ? 0
-                             : lead < 0xC2 ? 9
-                             : lead < 0xE0 ? 1
-                             : lead < 0xF0 ? 2
-                             : lead < 0xF5 ? 3
-                                           : 9;
-    if (i + more >= text.size()) {
+  while (!text.empty()) {
+    const auto more = Following(static_cast<unsigned char>(text[0]));
+    if (!more || *more >= text.size() || !std::ranges::all_of(text.substr(1, *more), [](char c) {
+          return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+        })) {
       return false;
     }
-    for (std::size_t k = 1; k <= more; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0U) != 0x80U) {
-        return false;
-      }
-    }
-    i += more + 1;
+    text.remove_prefix(*more + 1);
   }
   return true;
 }

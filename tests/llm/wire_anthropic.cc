@@ -91,13 +91,14 @@ bool ReadMessages(const Json& messages, Asked& asked, Refusal& refusal) {
             fmt::format("messages.{}.content: tool_use.input: Input should be a valid dictionary",
                         i));
       }
-      if (block.value("type", "") == "text" && block.at("text") == "") {
+      if (block.value("type", "") == "text" &&
+          block.at("text").get_ref<const std::string&>().empty()) {
         return Refuse(refusal,
                       fmt::format("messages.{}: text content blocks must be non-empty", i));
       }
     }
     asked.last = ContentText(content);
-    if (content.empty() || content == "") {
+    if (content.empty() || (content.is_string() && content.get_ref<const std::string&>().empty())) {
       return Refuse(refusal,
                     fmt::format("messages.{}: all messages must have non-empty content", i));
     }
@@ -259,7 +260,7 @@ Reply WriteAnthropic(const Asked& asked, const Answer& answer, const Tokens& tok
     all["content"].push_back({{"type", "text"}, {"text", answer.text}});
   }
   for (std::size_t i = 0; i < answer.calls.size(); ++i) {
-    Json input = Json::parse(answer.calls[i].arguments, nullptr, false);
+    const Json input = Json::parse(answer.calls[i].arguments, nullptr, false);
     all["content"].push_back({{"type", "tool_use"},
                               {"id", fmt::format("toolu_{}_{}", id, i)},
                               {"name", answer.calls[i].name},

@@ -44,7 +44,7 @@ bool StrictSchema(const Json& schema, const std::string& path, std::string& wron
             path, name);
         return false;
       }
-      if (!StrictSchema(property, path + ", " + name, wrong)) {
+      if (!StrictSchema(property, fmt::format("{}, {}", path, name), wrong)) {
         return false;
       }
     }
