@@ -66,6 +66,10 @@ class Body {
     if (!IsGood(head.status)) {
       return Kind::kOther;
     }
+    const std::string_view start = Trim(piece);
+    if (start.starts_with('<')) {  // a page, whatever it is called
+      return Kind::kOther;
+    }
     std::string type = FindHeader(head.headers, "content-type").value_or("");
     type.resize(std::min(type.find(';'), type.size()));
     type = Trim(type);
@@ -80,10 +84,7 @@ class Body {
     if (!type.empty()) {
       return Kind::kOther;
     }
-    const std::string_view start = Trim(piece);
-    return start.starts_with('{')   ? Kind::kJson
-           : start.starts_with('<') ? Kind::kOther
-                                    : Kind::kEvents;
+    return start.starts_with('{') ? Kind::kJson : Kind::kEvents;
   }
 
   std::unique_ptr<AnswerReader> reader_;

@@ -118,10 +118,13 @@ class HttpChatClient : public ChatClient {
 
   Status WaitAfter(const Attempt& made, std::uint32_t attempt, std::chrono::nanoseconds deadline,
                    Rng& rng, const std::stop_token& stop) const {
+    const milliseconds asked = made.server_wait.value_or(milliseconds(0));
     const milliseconds jitter =
         JitterWait(attempt - 1, options_.backoff_base, options_.backoff_max, rng);
-    const milliseconds asked = made.server_wait.value_or(milliseconds(0));
-    const milliseconds wait = std::max(jitter, asked);
+    // A little more than a server asks for: those that were told the same must not come back at
+    // the same moment.
+    const milliseconds wait =
+        std::max(jitter, asked + JitterWait(0, options_.backoff_base, options_.backoff_base, rng));
     const milliseconds left = TimeLeft(deadline);
     if (wait >= left) {
       const std::string why =

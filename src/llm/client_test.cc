@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "llm/scripted_transport.h"
@@ -13,9 +16,12 @@
 namespace kernelpro::llm {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Ge;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Le;
 using testing::Not;
 using namespace std::chrono_literals;
 
@@ -68,6 +74,26 @@ TEST(Client, WithoutUsageTheBoundIsCharged) {
   EXPECT_EQ(bench.budget.spent().estimated, 1u);
 }
 
+TEST(Client, ManyThreadsAtOnce) {
+  std::vector<Reply> replies;
+  for (int i = 0; i < 64; ++i) {
+    replies.push_back(i % 4 == 0 ? Failure(503) : Hello());
+  }
+  Bench bench(std::move(replies));
+  bench.options.max_attempts = 100;
+  ASSERT_TRUE(bench.Ask(Question()).ok());  // opens the client
+  std::atomic<int> answered = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 47; ++i) {
+      threads.emplace_back([&] { answered += bench.Ask(Question()).ok() ? 1 : 0; });
+    }
+  }
+  EXPECT_EQ(answered, 47);
+  EXPECT_EQ(bench.budget.spent().requests, 48u);
+  EXPECT_NEAR(bench.budget.spent().dollars, 48 * kHelloCost, 1e-9);
+}
+
 TEST(Retries, PassingFailuresUntilAnAnswer) {
   Bench bench({NoConnection(), Failure(500), Failure(429), Failure(529), Hello()});
   const auto response = bench.Ask(Question());
@@ -102,9 +128,11 @@ TEST(Retries, EndAfterMaxAttempts) {
 TEST(Retries, ServersWaitIsALowerBound) {
   Bench bench({Failure(429, "{}", {{"Retry-After", "100"}}),
                Failure(503, "{}", {{"retry-after-ms", "90000"}}), Hello()});
+  bench.options.backoff_base = 2s;
   ASSERT_TRUE(bench.Ask(Question()).ok());
-  // Above all that jitter can give (60 s).
-  EXPECT_THAT(bench.log.waits, ElementsAre(100s, 90s));
+  // Above all that backing off can give (60 s), and spread a little.
+  EXPECT_THAT(bench.log.waits, ElementsAre(AllOf(Ge(100s), Le(102s)), AllOf(Ge(90s), Le(92s))));
+  EXPECT_NE(bench.log.waits[0] - 100s, bench.log.waits[1] - 90s);
 }
 
 TEST(Retries, AWaitBeyondTheTimeLeftIsAnErrorThatSaysSo) {

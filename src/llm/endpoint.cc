@@ -99,8 +99,9 @@ Status CheckBaseUrl(std::string_view url) {
   const bool printable =
       std::ranges::all_of(url, [](unsigned char c) { return c > ' ' && c < 127 && c != '\\'; });
   if (!printable || HostOf(url).empty() || url.find_first_of("?#@") != std::string_view::npos) {
-    // A user name may come with a password: such a URL is not repeated.
+    // A user name may come with a password and a query with a key: they are not repeated.
     const bool secret = url.find('@') != std::string_view::npos;
+    url = url.substr(0, url.find_first_of("?#"));
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("the base URL{} is not of the form http(s)://HOST[:PORT][/PATH], "
                             "without user name and query",

@@ -94,6 +94,8 @@ TEST(Faults, HtmlInsteadOfJson) {
   EXPECT_THAT(error.message, HasSubstr("an HTML page came back (\"Welcome to nginx\"): is the base "
                                        "URL right?"));
   EXPECT_THAT(ErrorOf(Page(200, "<html>no title")).message, HasSubstr("an HTML page came back:"));
+  EXPECT_THAT(ErrorOf(Json(200, " <html><title>Login</title>")).message,  // called JSON
+              HasSubstr("an HTML page came back (\"Login\")"));
   // A gateway's page with an error status is told with its status, and is tried again.
   const Error gateway = ErrorOf(Page(502, "<html><title>502 Bad Gateway</title>"));
   EXPECT_EQ(gateway.code, ErrorCode::kUnavailable);

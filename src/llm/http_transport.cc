@@ -116,6 +116,7 @@ HttpEnd EndOf(CURLcode code, const Exchange& exchange) {
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR:
       return HttpEnd::kNoConnection;
     case CURLE_OPERATION_TIMEDOUT:  // ours are in the loop: this is the connect timeout
       return HttpEnd::kNoConnection;
@@ -228,7 +229,7 @@ class HttpTransport : public Transport {
         return {HttpEnd::kCut, {}, true, curl_multi_strerror(code)};
       }
       if (running == 0) {
-        return {EndOf(Result(connection.multi.get()), exchange), {}, true, ""};
+        return {EndOf(CodeOf(connection.multi.get()), exchange), {}, true, ""};
       }
       if (stop.stop_requested()) {
         return {HttpEnd::kStopped, {}, true, "stopped"};
@@ -255,7 +256,7 @@ class HttpTransport : public Transport {
     }
   }
 
-  static CURLcode Result(CURLM* multi) {
+  static CURLcode CodeOf(CURLM* multi) {
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
       if (message->msg == CURLMSG_DONE) {

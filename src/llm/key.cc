@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -32,11 +34,12 @@ using Span = std::pair<std::size_t, std::size_t>;
 
 std::string Percent(std::string_view text, bool upper) {
   std::string out;
-  for (const unsigned char c : text) {
-    if ((std::isalnum(c) != 0) || c == '-' || c == '.' || c == '_' || c == '~') {
-      out += static_cast<char>(c);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '-' || c == '.' || c == '_' || c == '~') {
+      out += c;
     } else {
-      out += upper ? fmt::format("%{:02X}", c) : fmt::format("%{:02x}", c);
+      out += upper ? fmt::format("%{:02X}", byte) : fmt::format("%{:02x}", byte);
     }
   }
   return out;

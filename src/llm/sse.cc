@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,12 @@ namespace kernelpro::llm {
 namespace {
 
 constexpr std::string_view kMark = "\xef\xbb\xbf";
+
+/// Two searches for one character are several times faster than one for either.
+std::size_t LineEnd(std::string_view bytes) {
+  const std::size_t feed = bytes.find('\n');
+  return std::min(feed, bytes.substr(0, feed).find('\r'));
+}
 
 }  // namespace
 
@@ -46,7 +53,7 @@ Status SseParser::Feed(std::string_view bytes, const Sink& sink) {
         continue;
       }
     }
-    const std::size_t end = bytes.find_first_of("\r\n");
+    const std::size_t end = LineEnd(bytes);
     const std::string_view piece = bytes.substr(0, end);
     if (line_.size() + piece.size() > limit_) {
       failed_ = true;

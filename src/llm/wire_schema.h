@@ -18,7 +18,8 @@ namespace kernelpro::llm {
 [[nodiscard]] bool FitsStrictMode(const nlohmann::ordered_json& schema);
 
 /// The schema for Anthropic's JSON output: objects closed, and without the bounds of numbers,
-/// texts and lists that it refuses. The answer is checked against the whole schema here anyway.
+/// texts and lists that it refuses. Objects with free names (maps) cannot be asked for there. The
+/// answer is checked against the whole schema here anyway.
 [[nodiscard]] nlohmann::ordered_json WithoutBounds(nlohmann::ordered_json schema);
 
 /// kInvalidArgument unless it is "", "minimal", "low", "medium" or "high".
