@@ -177,6 +177,11 @@ Fault TransportFault(const Endpoint& endpoint, const HttpRequest& request,
                    fmt::format("{}: the server's certificate was not accepted ({}); check the base "
                                "URL and the system's certificates",
                                where, detail))};
+    case HttpEnd::kNoHttp:
+      return {Fail(ErrorCode::kParse,
+                   fmt::format("{}: what came back is no HTTP ({}); check the base URL, its port "
+                               "and whether it must begin with https",
+                               where, detail))};
     case HttpEnd::kTooLarge:
       return {Fail(ErrorCode::kParse, fmt::format("{}: an answer of more than {} MiB; is this a "
                                                   "language model's server?",

@@ -46,7 +46,21 @@ struct Exchange {
   std::uint64_t body = 0;
   bool too_large = false;
   bool refused = false;
+  std::string_view upload;  ///< what is left of the request's body
+  bool uploading = false;   ///< some of it was taken
 };
+
+/// Gives the body out, once: there is no function to seek. When a kept connection turns out to be
+/// dead, libcurl would send a POST again by itself, and a server may have worked for both; without
+/// a way back it ends with CURLE_SEND_FAIL_REWIND, and trying again is up to us.
+std::size_t OnUpload(char* to, std::size_t, std::size_t room, void* user) {
+  auto& exchange = *static_cast<Exchange*>(user);
+  const std::string_view part = exchange.upload.substr(0, room);
+  part.copy(to, part.size());
+  exchange.upload.remove_prefix(part.size());
+  exchange.uploading = true;
+  return part.size();
+}
 
 std::size_t OnHeader(char* data, std::size_t, std::size_t size, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
@@ -111,8 +125,11 @@ HttpEnd EndOf(CURLcode code, const Exchange& exchange) {
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_CERTPROBLEM:
       return HttpEnd::kNoTrust;
+    case CURLE_WEIRD_SERVER_REPLY:
+      return HttpEnd::kNoHttp;
+    case CURLE_UNSUPPORTED_PROTOCOL:  // of the URL, or of what came back ("HTTP/0.9")
+      return exchange.uploading ? HttpEnd::kNoHttp : HttpEnd::kBadRequest;
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_OUT_OF_MEMORY:
       return HttpEnd::kBadRequest;
     default:
@@ -136,7 +153,7 @@ class HttpTransport : public Transport {
     if (!connection.multi || !connection.easy) {
       return {HttpEnd::kBadRequest, {}, false, "out of memory"};
     }
-    Exchange exchange{on_body};
+    Exchange exchange{.on_body = on_body, .upload = request.body};
     BodyUser user{&exchange, connection.easy.get()};
     char error[CURL_ERROR_SIZE] = "";
     const auto headers = SetUp(connection.easy.get(), request, exchange, user, error);
@@ -185,7 +202,8 @@ class HttpTransport : public Transport {
                      std::max<long>(1, static_cast<long>(request.connect_timeout.count())));
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
     curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, OnUpload);
+    curl_easy_setopt(easy, CURLOPT_READDATA, &exchange);
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, OnHeader);

@@ -96,6 +96,12 @@ class Server {
 
   [[nodiscard]] int connections() const { return accepted_; }
 
+  void WaitUntilClosed(int connections) const {
+    for (int closed = closed_; closed < connections; closed = closed_) {
+      closed_.wait(closed);
+    }
+  }
+
  private:
   void Accept() {
     for (;;) {
@@ -114,6 +120,8 @@ class Server {
           }
         }
         shutdown(fd, SHUT_RDWR);
+        ++closed_;
+        closed_.notify_all();
       });
     }
   }
@@ -122,6 +130,7 @@ class Server {
   int listener_ = -1;
   int port_ = 0;
   std::atomic<int> accepted_ = 0;
+  std::atomic<int> closed_ = 0;
   std::mutex mutex_;
   std::vector<int> connections_;
   std::vector<std::jthread> threads_;
@@ -212,8 +221,36 @@ TEST_F(HttpTransportTest, AConnectionThatDiedWhileIdleIsReplaced) {
   });
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(Post(*transport_, To(server.url())).outcome.end, HttpEnd::kWhole);
+    server.WaitUntilClosed(i + 1);
   }
   EXPECT_EQ(server.connections(), 3);
+}
+
+// By itself libcurl sends it again: the server may then work, and charge, twice.
+TEST_F(HttpTransportTest, ARequestOnAKeptConnectionThatIsClosedIsNotSentAgain) {
+  std::atomic<int> requests = 0;
+  Server server([&](int fd, const std::string&) {
+    if (++requests == 2) {
+      return false;
+    }
+    Send(fd, Whole("{}"));
+    return true;
+  });
+  EXPECT_EQ(Post(*transport_, To(server.url())).outcome.end, HttpEnd::kWhole);
+  const HttpOutcome lost = Post(*transport_, To(server.url())).outcome;
+  EXPECT_EQ(lost.end, HttpEnd::kCut) << lost.detail;
+  EXPECT_TRUE(lost.sent);
+  EXPECT_EQ(requests, 2);
+  EXPECT_EQ(Post(*transport_, To(server.url())).outcome.end, HttpEnd::kWhole);
+  EXPECT_EQ(requests, 3);
+}
+
+TEST_F(HttpTransportTest, NoiseIsNoHttp) {
+  Server server([&](int fd, const std::string&) {
+    Send(fd, "\x15\x03\x01 what a server of another protocol says\r\n");
+    return false;
+  });
+  EXPECT_EQ(Post(*transport_, To(server.url())).outcome.end, HttpEnd::kNoHttp);
 }
 
 TEST_F(HttpTransportTest, StreamedPiecesComeWhenTheyAreSent) {

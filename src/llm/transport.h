@@ -41,6 +41,7 @@ enum class HttpEnd : std::uint8_t {
   kNoConnection,  ///< name not found, refused, no route, connect timeout
   kNoTrust,       ///< TLS: the server's certificate was not accepted
   kCut,           ///< the connection ended early
+  kNoHttp,        ///< bytes came that are no HTTP
   kIdle,          ///< nothing came for idle_timeout
   kTotalTimeout,  ///< total_timeout passed
   kTooLarge,      ///< the body passed kBodyLimit
