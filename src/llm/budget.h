@@ -49,8 +49,9 @@ class Budget {
     double Settle(const Usage& usage);
     /// It never reached a server, or the server said that it did no work: nothing is charged.
     void Release();
-    /// Nobody said what it cost: its upper bound (input) and what was seen of the answer.
-    double SettleUnknown(std::uint64_t output_bytes_seen);
+    /// Nobody said what it cost: its upper bound. What was seen of an answer bounds nothing, since
+    /// reasoning is paid for and often never sent.
+    double SettleUnknown();
 
    private:
     friend class Budget;
@@ -69,6 +70,9 @@ class Budget {
 
   [[nodiscard]] Spent spent() const;
 
+  /// Until the cap of time, at least 0; nothing when there is none.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> TimeLeft() const;
+
   [[nodiscard]] const Caps& caps() const { return caps_; }
 
  private:
@@ -80,7 +84,7 @@ class Budget {
   mutable std::mutex mutex_;
   Spent spent_;
   double reserved_dollars_ = 0;
-  std::uint64_t reserved_tokens_ = 0;
+  std::uint64_t reserved_tokens_ = 0, in_flight_ = 0;
 };
 
 }  // namespace kernelpro::llm

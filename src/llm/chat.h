@@ -27,6 +27,7 @@ struct Message {
   std::vector<ToolCall> calls;  ///< kAssistant: what it asked for
   std::string call_id;          ///< kTool: which call this answers
   bool failed = false;          ///< kTool: the text is an error message
+  std::string reasoning;        ///< kAssistant: ChatResponse::reasoning, as it came
 };
 
 struct ToolSpec {
@@ -57,7 +58,7 @@ struct Usage {
   std::uint64_t cache_write = 0;  ///< of `input`, written to the cache
   std::uint64_t output = 0;       ///< reasoning included
   std::uint64_t reasoning = 0;    ///< of `output`, where the server says so
-  bool estimated = false;         ///< the server did not say: an upper bound from bytes
+  bool estimated = false;         ///< the server did not say: an upper bound
 };
 
 /// Why an answer that was given (and paid for) cannot be used.
@@ -75,6 +76,9 @@ enum class Problem : std::uint8_t {
 struct ChatResponse {
   std::string text;
   std::vector<ToolCall> calls;
+  /// What the server wants back with the calls in the next question (Message::reasoning): signed
+  /// blocks of JSON, Anthropic only. Of no use to a person; empty: nothing.
+  std::string reasoning;
   Problem problem = Problem::kNone;
   std::string problem_text;  ///< one sentence: what happened and what to do; empty for kNone
   std::string model;         ///< who answered, in the server's own words
@@ -101,7 +105,7 @@ class ChatClient {
 };
 
 /// Upper bound of the tokens of a request's prompt: no tokenizer in use makes more tokens than
-/// bytes.
+/// bytes; on top of these what servers' templates add to messages and tools.
 [[nodiscard]] std::uint64_t PromptTokensAtMost(const ChatRequest& request);
 /// What it is likely to be, for showing: 3.5 bytes a token of English and code.
 [[nodiscard]] std::uint64_t PromptTokensAbout(const ChatRequest& request);
@@ -109,7 +113,8 @@ class ChatClient {
 /// The request as JSON text (without `purpose`), one fixed order of keys: what is stored, hashed
 /// and compared.
 [[nodiscard]] std::string RequestJson(const ChatRequest& request);
-/// And the response: {text, calls, problem, problem_text, model, id, usage, cost, attempts}.
+/// And the response: {text, calls, reasoning, problem, problem_text, model, id, usage,
+/// cost, attempts}; `replayed` is not written.
 [[nodiscard]] std::string ResponseJson(const ChatResponse& response);
 [[nodiscard]] Result<ChatResponse> ParseResponseJson(std::string_view text);
 

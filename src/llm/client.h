@@ -69,6 +69,7 @@ struct ClientOptions {
   std::chrono::milliseconds connect_timeout{15'000};
   /// Nothing at all was received for this long (the first byte of a reasoning model takes long).
   std::chrono::milliseconds idle_timeout{300'000};
+  /// Of a question with all its attempts and waits.
   std::chrono::milliseconds total_timeout{1'800'000};
   std::uint32_t max_attempts = 6;
   /// Waits between attempts: random in [0, base * 2^n], at most this (full jitter); a server's
