@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   g++ make cmake ninja-build ccache mold git
-  libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libkainjow-mustache-dev libcli11-dev libsqlite3-dev libxxhash-dev
+  libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libsqlite3-dev libxxhash-dev
   libcurl4-openssl-dev libvalijson-dev libkainjow-mustache-dev
   libclang-19-dev libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
 )

@@ -84,13 +84,14 @@ bool RepairHtml(std::string& source) {
   // too; the same in a comment or a literal does no harm.
   bool escaped = false;
   for (const std::string_view name : {"lt", "gt"}) {
-    const bool used = code.find(fmt::format("&{};", name)) != std::string::npos;
-    std::string others = code;
-    for (std::size_t at = others.find(fmt::format("&{};", name)); at != std::string::npos;
-         at = others.find(fmt::format("&{};", name))) {
-      others.erase(at, 4);
+    const std::string address = fmt::format("&{};", name);
+    std::string others;
+    for (std::size_t i = 0; i < code.size(); ++i) {
+      const bool here = code.compare(i, address.size(), address) == 0;
+      others += here ? ' ' : code[i];
+      i += here ? address.size() - 1 : 0;
     }
-    escaped = escaped || (used && !HasWord(others, name));
+    escaped = escaped || (others.size() < code.size() && !HasWord(others, name));
   }
   if (!escaped) {
     return true;
@@ -145,6 +146,8 @@ std::set<std::string> AnnouncedFiles(const Lexed& source) {
 
 /// An own header that the source includes and the answer holds elsewhere; empty: none.
 std::string OtherFileNeeded(std::string_view source, std::string_view answer) {
+  constexpr int kMostIncludes = 64;
+  int includes = 0;
   for (const std::string_view line : Lines(source)) {
     std::string_view text = Trim(line);
     if (!text.starts_with("#")) {
@@ -157,7 +160,7 @@ std::string OtherFileNeeded(std::string_view source, std::string_view answer) {
       continue;
     }
     const std::string name(text.substr(open + 1, close - open - 1));
-    if (name == "kernelpro_task.h" || !IsFileName(name)) {
+    if (name == "kernelpro_task.h" || !IsFileName(name) || ++includes > kMostIncludes) {
       continue;
     }
     std::size_t mentions = 0;
@@ -269,7 +272,7 @@ Extraction NoKernel(const std::vector<FencedBlock>& blocks) {
 
 Extraction ExtractKernel(std::string_view answer) {
   if (answer.size() > kLongestAnswer) {
-    return Refuse("the answer is longer than 1 MiB");
+    return Refuse("the answer is longer than 256 KiB");
   }
   const std::string text = Normalised(answer);
   if (Trim(text).empty()) {

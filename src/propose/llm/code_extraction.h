@@ -16,8 +16,8 @@ struct Extraction {
   [[nodiscard]] bool ok() const { return why.empty(); }
 };
 
-/// Longer answers are not looked at.
-inline constexpr std::size_t kLongestAnswer = 1U << 20U;
+/// Longer answers are not looked at: 64k tokens of code are less.
+inline constexpr std::size_t kLongestAnswer = 256U << 10U;
 
 /// The one block of an answer that defines kernelpro_run. Fences of ``` and ~~~, with or without a
 /// language, indented or nested; text before and after; or a plain source without any fence. What

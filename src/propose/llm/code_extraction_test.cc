@@ -206,6 +206,14 @@ TEST(ExtractKernel, SurvivesMonsters) {
   EXPECT_FALSE(ExtractKernel(std::string("```cuda\n\0", 9) + Kernel() + "```").ok());
   EXPECT_FALSE(ExtractKernel("kernelpro_run(").ok());
   EXPECT_FALSE(ExtractKernel("R\"(").ok());
+  // Each of these once took time that grows with the square of the length.
+  for (const char* piece : {"kernelpro_run(", "/**/", "R\"x", "&lt;", "\"a\"", "<", "// ", "'"}) {
+    std::string text = "```cuda\n";
+    while (text.size() < kLongestAnswer - 100) {
+      text += piece;
+    }
+    EXPECT_FALSE(ExtractKernel(text + "\n```").ok());
+  }
 }
 
 TEST(ExtractKernel, TheExamplesSeedsComeBackWhole) {

@@ -31,8 +31,7 @@ class Lexer {
       } else if (rest[0] == '"' || (rest[0] == '\'' && !AfterWord())) {
         Literal(rest[0]);
       } else {
-        out_.code += rest[0];
-        ++at_;
+        Plain();
       }
     }
     return std::move(out_);
@@ -44,18 +43,20 @@ class Lexer {
 
   void Blank(std::size_t end) {
     for (; at_ < end; ++at_) {
-      out_.code += source_[at_] == '\n' ? '\n' : ' ';
+      const bool line_end = source_[at_] == '\n';
+      out_.code += line_end ? '\n' : ' ';
+      code_on_line_ = code_on_line_ && !line_end;
     }
   }
 
-  [[nodiscard]] bool NothingBefore() const {
-    const std::size_t line = out_.code.rfind('\n');
-    return Trim(std::string_view(out_.code).substr(line == std::string::npos ? 0 : line + 1))
-        .empty();
+  void Plain() {
+    const char c = source_[at_++];
+    out_.code += c;
+    code_on_line_ = c != '\n' && (code_on_line_ || (c != ' ' && c != '\t'));
   }
 
   void LineComment() {
-    const bool alone = NothingBefore();
+    const bool alone = !code_on_line_;
     std::size_t end = at_;
     while (end < source_.size() && (source_[end] != '\n' || source_[end - 1] == '\\')) {
       ++end;
@@ -68,9 +69,8 @@ class Lexer {
     const std::size_t close = source_.find("*/", at_ + 2);
     const std::size_t end = close == std::string_view::npos ? source_.size() : close + 2;
     const std::size_t text_end = close == std::string_view::npos ? end : close;
-    const std::size_t line_end = std::min(source_.find('\n', end), source_.size());
-    const bool alone =
-        NothingBefore() && Trim(source_.substr(end, line_end - std::min(end, line_end))).empty();
+    const std::size_t next = source_.find_first_not_of(" \t", end);
+    const bool alone = !code_on_line_ && (next == std::string_view::npos || source_[next] == '\n');
     Take(source_.substr(at_ + 2, text_end - at_ - 2), alone);
     Blank(end);
   }
@@ -86,12 +86,14 @@ class Lexer {
   }
 
   void RawString() {
-    const std::size_t open = source_.find('(', at_);
     // At most 16 characters may stand between the quote and the bracket.
-    if (open == std::string_view::npos || open - at_ > 18) {
-      out_.code += source_[at_++];
+    const std::size_t offset = source_.substr(at_, 19).find('(');
+    if (offset == std::string_view::npos) {
+      Plain();
       return;
     }
+    const std::size_t open = at_ + offset;
+    code_on_line_ = true;
     const std::string close = ")" + std::string(source_.substr(at_ + 2, open - at_ - 2)) + "\"";
     const std::size_t end = source_.find(close, open);
     Blank(end == std::string_view::npos ? source_.size() : end + close.size());
@@ -99,6 +101,7 @@ class Lexer {
 
   void Literal(char quote) {
     out_.code += quote;
+    code_on_line_ = true;
     std::size_t end = ++at_;
     while (end < source_.size() && source_[end] != quote && source_[end] != '\n') {
       end += source_[end] == '\\' && end + 1 < source_.size() ? 2 : 1;
@@ -112,6 +115,7 @@ class Lexer {
 
   std::string_view source_;
   std::size_t at_ = 0;
+  bool code_on_line_ = false;
   Lexed out_;
 };
 
@@ -153,7 +157,11 @@ bool HasWord(std::string_view code, std::string_view name) {
 }
 
 bool Defines(std::string_view code, std::string_view function) {
-  for (std::size_t at = FindWord(code, function, 0); at != std::string_view::npos;
+  // Calls within calls within calls would be read through once for each of them.
+  constexpr int kMostMentions = 64;
+  int mentions = 0;
+  for (std::size_t at = FindWord(code, function, 0);
+       at != std::string_view::npos && ++mentions <= kMostMentions;
        at = FindWord(code, function, at + 1)) {
     const std::size_t open = SkipSpace(code, at + function.size());
     if (open >= code.size() || code[open] != '(') {

@@ -53,12 +53,14 @@ std::size_t BreakInTag(std::string_view rest) {
   if (rest[1] == '|') {
     return 1;
   }
+  // At most "<</": a line of "<" must not be walked through once for each of them.
   std::size_t at = 1;
-  while (at < rest.size() && (rest[at] == '/' || rest[at] == '<')) {
+  while (at < std::min<std::size_t>(rest.size(), 3) && (rest[at] == '/' || rest[at] == '<')) {
     ++at;
   }
   // "a <s" is a comparison; only a whole tag is one.
-  const std::string_view name = rest.substr(at);
+  constexpr std::size_t kLongestTag = 200;
+  const std::string_view name = rest.substr(at, kLongestTag);
   for (const std::string_view tag : kTags) {
     if (!StartsWithWord(name, tag)) {
       continue;

@@ -169,6 +169,16 @@ TEST(DataBlock, NoContentClosesIt) {
   EXPECT_EQ(DataBlock("reason", "honest", 1000), block);
 }
 
+TEST(Neutralise, LongRowsOfMarksTakeNoTime) {
+  for (const char* piece : {"<", "</", "`", "[", "<data", "<s ", "Human", "#"}) {
+    std::string text;
+    while (text.size() < (1U << 20U)) {
+      text += piece;
+    }
+    EXPECT_GE(Neutralise(text, text.size()).size(), text.size());
+  }
+}
+
 TEST(FirstWords, SaysWhenItCuts) {
   EXPECT_EQ(FirstWords(" one two  three ", 3), "one two  three");
   EXPECT_EQ(FirstWords("one two three four", 3), "one two three [cut]");

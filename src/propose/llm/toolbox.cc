@@ -24,9 +24,9 @@ Result<std::string> RunTool(const Toolbox& toolbox, const llm::ToolCall& call) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("there is no tool {}", NeutraliseLine(call.name, 60)));
   }
-  nlohmann::json arguments = call.arguments.empty()
-                                 ? nlohmann::json::object()
-                                 : nlohmann::json::parse(call.arguments, nullptr, false);
+  const nlohmann::json arguments = call.arguments.empty()
+                                       ? nlohmann::json::object()
+                                       : nlohmann::json::parse(call.arguments, nullptr, false);
   if (!arguments.is_object()) {
     return Fail(ErrorCode::kInvalidArgument,
                 "the arguments are not a JSON object that meets the tool's schema");
