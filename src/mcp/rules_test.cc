@@ -135,8 +135,7 @@ TEST_F(RulesTest, BatchesAreForTheirRevisionOnly) {
   for (int i = 0; i < 1000; ++i) {
     many += ",1";
   }
-  EXPECT_EQ(CodeOf(Reply(many + "]
-")), kInvalidRequest) << "one message for a batch of 1001";
+  EXPECT_EQ(CodeOf(Reply(many + "]\n")), kInvalidRequest) << "one message for a batch of 1001";
   peer_.SendRaw("[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}]\n");
   EXPECT_TRUE(peer_.InStep()) << "a batch of notifications has no answer";
   Peer later(TestOffer(gate_));
