@@ -85,8 +85,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!Serve(offer, in, out, {}).ok()) {
     std::abort();
   }
+  const std::string written = Everything(out);
   bool answered = false;
-  for (const std::string_view line : kernelpro::Lines(Everything(out))) {
+  for (const std::string_view line : kernelpro::Lines(written)) {
     const Json message = Json::parse(line, nullptr, false);
     if (!message.is_object() && !message.is_array()) {
       std::abort();
