@@ -12,7 +12,7 @@
 namespace kernelpro::mcp {
 namespace {
 
-constexpr int kPatienceMs = 20000;
+constexpr int kPatienceMs = 100000;
 
 Tool MakeTool(std::string name, std::string input, std::string output,
               std::function<Result<ToolResult>(const Json&)> run) {

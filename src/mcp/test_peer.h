@@ -50,7 +50,7 @@ class Peer {
 
   void Send(const Json& message) const { SendRaw(message.dump() + "\n"); }
 
-  /// The next message; fails the test and is null when none comes (20 s) or it is no JSON.
+  /// The next message; fails the test and is null when none comes (100 s) or it is no JSON.
   [[nodiscard]] Json Receive();
   /// Sends a request and takes the next message, which must be its answer.
   [[nodiscard]] Json Ask(const Json& id, std::string_view method, const Json& params = {});
