@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "base/text.h"
@@ -118,8 +118,8 @@ Result<std::string> ReadAll(int fd, std::string_view path) {
       continue;
     }
     if (count < 0) {
-      return Fail(ErrorCode::kIo,
-                  fmt::format("{}: {}", Printable(path, kLongestName), std::strerror(errno)));
+      return Fail(ErrorCode::kIo, fmt::format("{}: {}", Printable(path, kLongestName),
+                                              std::generic_category().message(errno)));
     }
     if (count == 0) {
       break;
@@ -143,6 +143,7 @@ class Lister {
     }
     const int fd = folder.release();  // the stream's now
     std::vector<std::string> folders;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own
     while (const dirent* entry = ::readdir(stream.get())) {
       if (++entries_ > SourceTree::kMostEntries) {
         return TooLarge(SourceTree::kMostEntries, "entries");
@@ -194,8 +195,8 @@ Result<SourceTree> SourceTree::Open(const std::filesystem::path& root) {
     const ErrorCode code = errno == ENOENT    ? ErrorCode::kNotFound
                            : errno == ENOTDIR ? ErrorCode::kInvalidArgument
                                               : ErrorCode::kIo;
-    return Fail(code,
-                fmt::format("cannot open the folder {}: {}", root.string(), std::strerror(errno)));
+    return Fail(code, fmt::format("cannot open the folder {}: {}", root.string(),
+                                  std::generic_category().message(errno)));
   }
   return SourceTree(fd);
 }
@@ -212,7 +213,8 @@ Result<std::vector<std::string>> SourceTree::List() const {
   // A descriptor of its own: a stream's position belongs to the open file, which threads share.
   Descriptor root(::openat(root_, ".", kFolder));
   if (root.get() < 0) {
-    return Fail(ErrorCode::kIo, fmt::format("cannot list the index: {}", std::strerror(errno)));
+    return Fail(ErrorCode::kIo,
+                fmt::format("cannot list the index: {}", std::generic_category().message(errno)));
   }
   Lister lister;
   KP_RETURN_IF_ERROR(lister.Visit(std::move(root), "", 0));
@@ -233,7 +235,7 @@ Result<std::string> SourceTree::Read(std::string_view path) const {
       if (IsLink(folder.get(), name)) {
         return NotAllowed(path, "symbolic links are not followed");
       }
-      return NotHeld(path, std::strerror(reason));
+      return NotHeld(path, std::generic_category().message(reason));
     }
     folder = std::move(inner);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@
 /// JSON-RPC 2.0 as the protocol uses it.
 namespace kernelpro::mcp {
 
-enum class RpcCode : int {
+enum class RpcCode : std::int16_t {
   kParse = -32700,
   kInvalidRequest = -32600,
   kMethodNotFound = -32601,

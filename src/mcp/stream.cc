@@ -11,15 +11,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstring>
 #include <ctime>
+#include <system_error>
 #include <utility>
 
 namespace kernelpro::mcp {
 namespace {
 
 Error Failed(const char* what) {
-  return Fail(ErrorCode::kIo, std::string(what) + ": " + std::strerror(errno));
+  return Fail(ErrorCode::kIo, std::string(what) + ": " + std::generic_category().message(errno));
 }
 
 /// Keeps SIGPIPE from this thread. A signal that came meanwhile is taken away, unless somebody else

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -35,7 +36,7 @@ class Wake {
 /// Splits a stream into lines. For one thread.
 class LineReader {
  public:
-  enum class Event { kLine, kTooLong, kEnd };
+  enum class Event : std::uint8_t { kLine, kTooLong, kEnd };
 
   /// Lines of more than `limit` bytes are reported once and skipped.
   LineReader(int fd, const Wake& wake, std::size_t limit) : fd_(fd), wake_(wake), limit_(limit) {}
