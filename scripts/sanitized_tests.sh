@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tests=(base_test process_test task_test ptx_test simt_test device_test store_test evaluate_test profile_test
-       llm_test)
+       llm_test mcp_test codesearch_test)
 
 cmake --preset asan > /dev/null
 cmake --build --preset asan --target "${tests[@]}" kernelpro-reference

@@ -34,11 +34,11 @@ struct ToolResult {
 
 struct Tool {
   std::string name, title, description;
-  std::string input_schema;   ///< JSON Schema, as text
+  std::string input_schema;   ///< JSON Schema of an object, as text; keywords as of schema.h
   std::string output_schema;  ///< of ToolResult::structured; empty: not declared
   bool read_only = false;     ///< annotation readOnlyHint
-  /// `arguments` is a JSON object that was checked to be one (not against the schema). An Error
-  /// becomes a result with isError: the model reads its message.
+  /// `arguments` fits the input schema. An Error becomes a result with isError: the model reads its
+  /// message. A result that does not fit the output schema becomes an internal error.
   std::function<Result<ToolResult>(const Json& arguments, ProgressSink& progress,
                                    const std::stop_token& stop)>
       call;
@@ -57,7 +57,9 @@ struct ServerInfo {
   std::string instructions;  ///< how a model should use the server
 };
 
-/// Everything a server offers. `list` is asked anew each time, so resources may come and go.
+/// Everything a server offers. `list` is asked anew each time, so resources may come and go. `list`
+/// and `read` are called while a tool runs on the other thread. Without `read` there are no
+/// resources.
 struct Offer {
   ServerInfo info;
   std::vector<Tool> tools;
@@ -70,7 +72,8 @@ struct Offer {
 /// Serves until the input ends or `stop` is requested: then running tools are asked to stop, waited
 /// for, and their answers are dropped. Tools run one at a time on a thread of their own, in the
 /// order of their calls, so that pings, cancellations and listings are answered meanwhile. Returns
-/// an Error only when a stream breaks.
+/// kIo when a stream breaks, and kInvalidArgument before anything is read when a tool's name or
+/// schema is wrong.
 [[nodiscard]] Status Serve(const Offer& offer, int input_fd, int output_fd,
                            const std::stop_token& stop);
 
