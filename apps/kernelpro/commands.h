@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -13,6 +14,31 @@
 /// honestly, 2 bad usage or input, 3 the machine lacks something.
 namespace kernelpro::app {
 
+/// Which model proposes, what it is told and what it may spend.
+struct ModelOptions {
+  std::string model;     ///< "openai:NAME" | "anthropic:NAME"
+  std::string base_url;  ///< empty: the provider's own
+  std::filesystem::path key_file;
+  std::filesystem::path prices;
+  std::optional<std::array<double, 2>> price;  ///< dollars per million tokens: in, out
+  std::optional<double> max_cost;              ///< dollars, of the run in all its sessions
+  std::optional<std::uint64_t> max_tokens;     ///< in and out together, likewise
+  std::string feedback = "tools";
+  std::string orchestration = "proactive";
+  std::string effort;
+  double temperature = 0.7;
+  bool no_temperature = false;
+  std::vector<double> seed_temperatures = {0.2, 0.4, 0.6, 0.8, 1.0};
+  std::uint32_t seed_rounds = 1;
+  std::uint32_t answer_tokens = 16384;
+  std::uint32_t repairs = 2;
+  bool no_research = false;
+  bool no_stream = false;
+  std::filesystem::path code;     ///< sources that the researcher may search
+  std::filesystem::path prompts;  ///< the user's own, in place of the built-in ones
+  bool dry_run = false;
+};
+
 struct OptimizeOptions {
   std::filesystem::path task;
   std::string device = "auto";
@@ -23,6 +49,7 @@ struct OptimizeOptions {
   std::optional<std::uint64_t> seed;
   std::filesystem::path run;
   std::filesystem::path resume;
+  ModelOptions model;
   bool json = false;
 };
 

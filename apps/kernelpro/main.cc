@@ -24,12 +24,61 @@ CLI::App* Add(CLI::App& app, const char* name, const char* what, const char* exa
   return command;
 }
 
+void AddModel(CLI::App* c, ModelOptions& o) {
+  const char* const group = "Proposer llm";
+  const auto add = [&](const char* name, auto& value, const char* what) {
+    return c->add_option(name, value, what)->group(group);
+  };
+  add("--model", o.model,
+      "openai:NAME (any server that speaks OpenAI's chat completions) | anthropic:NAME");
+  add("--base-url", o.base_url,
+      "The server, e.g. http://127.0.0.1:8080/v1 (default: the provider's)");
+  add("--key-file", o.key_file,
+      "File with the key, readable by you alone (default: $OPENAI_API_KEY, $ANTHROPIC_API_KEY)");
+  add("--max-cost", o.max_cost, "Dollars that the run may spend, all sessions together")
+      ->check(CLI::Range(0.0, 1e6));
+  add("--max-tokens", o.max_tokens, "Tokens that the run may spend, in and out together");
+  add("--price", o.price, "Dollars per million tokens IN OUT, where the table has no price");
+  add("--prices", o.prices, "A table of prices of your own (docs/models.md)");
+  c->add_flag("--dry-run", o.dry_run, "Print the prompts, their tokens and price; ask nobody")
+      ->group(group);
+  add("--feedback", o.feedback, "What the model is told: tools | raw | none | placebo")
+      ->check(CLI::IsMember({"tools", "raw", "none", "placebo"}))
+      ->capture_default_str();
+  add("--orchestration", o.orchestration,
+      "proactive: all tools speak | reactive: the model asks for them")
+      ->check(CLI::IsMember({"proactive", "reactive"}))
+      ->capture_default_str();
+  add("--effort", o.effort, "minimal | low | medium | high: how long the model reasons")
+      ->check(CLI::IsMember({"minimal", "low", "medium", "high"}));
+  add("--temperature", o.temperature, "Of the kernels' writer")->capture_default_str();
+  c->add_flag("--no-temperature", o.no_temperature, "The model takes none")->group(group);
+  add("--seed-temperatures", o.seed_temperatures,
+      "The first kernels are written from the task alone, one at each of these")
+      ->delimiter(',')
+      ->capture_default_str();
+  add("--seed-rounds", o.seed_rounds, "How many times over; 0: none")->capture_default_str();
+  add("--answer-tokens", o.answer_tokens, "Of one answer, at most")
+      ->check(CLI::Range(256U, 1000000U))
+      ->capture_default_str();
+  add("--repairs", o.repairs, "How many wrong kernels in a row are mended")
+      ->check(CLI::Range(0U, 20U))
+      ->capture_default_str();
+  c->add_flag("--no-research", o.no_research, "No tools before a kernel is written")->group(group);
+  c->add_flag("--no-stream", o.no_stream, "Ask for whole answers")->group(group);
+  add("--code", o.code, "Folder with sources that the model may search");
+  add("--prompts", o.prompts, "Folder with prompts of your own (prompts/README.md)");
+}
+
 void AddOptimize(CLI::App& app, OptimizeOptions& o) {
   CLI::App* const c = Add(app, "optimize", "Search for a faster kernel for a task",
                           "kernelpro optimize examples/tasks/row_softmax --evaluations 40");
   c->add_option("TASK", o.task, "Folder with task.toml, reference.cc and seed.cu");
   c->add_option("--device", o.device, kDevice)->capture_default_str();
-  c->add_option("--proposer", o.proposer, "Who proposes kernels: playbook")->capture_default_str();
+  c->add_option(
+       "--proposer", o.proposer,
+       "Who proposes kernels: playbook | llm (with --model) | replay:RUN (a recorded run again)")
+      ->capture_default_str();
   c->add_option("--search", o.search, "mcts | greedy | beam | random")->capture_default_str();
   c->add_option("--evaluations", o.evaluations, "Candidates to evaluate, the seed included")
       ->check(CLI::Range(1U, 1000000U))
@@ -41,6 +90,7 @@ void AddOptimize(CLI::App& app, OptimizeOptions& o) {
                 "Same seed, same run on the emulator. Without it inputs come from a secret seed");
   c->add_option("--run", o.run, "Run folder to create (default: kernelpro-runs/TASK-TIME)");
   c->add_option("--resume", o.resume, "Continue the run in this folder; needs no TASK");
+  AddModel(c, o.model);
   AddJson(c, &o.json);
 }
 
@@ -299,6 +349,9 @@ int Main(int argc, char** argv) {
   }
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "optimize") {
+    if (!optimize.model.model.empty() && optimize.proposer == "playbook") {
+      optimize.proposer = "llm";  // Who names a model wants it asked.
+    }
     return Optimize(optimize);
   }
   if (command == "agent") {

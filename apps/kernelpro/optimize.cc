@@ -9,15 +9,15 @@
 #include "commands.h"
 #include "diagnose/diagnose.h"
 #include "evaluate/clock_check.h"
-#include "propose/playbook/playbook.h"
+#include "optimize_parts.h"
 #include "report/json.h"
 #include "report/model_check.h"
 #include "report/progress.h"
 #include "report/text.h"
-#include "run_folder.h"
 #include "sanitize.h"
 #include "search/driver.h"
 #include "search/record.h"
+#include "search/replay.h"
 #include "search/workbench.h"
 #include "setup.h"
 
@@ -26,78 +26,51 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Before a run folder is made: what cannot be searched with leaves nothing behind.
-Status CheckPlan(const Plan& plan) {
-  if (plan.proposer != "playbook") {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("there is no proposer '{}'; choose from playbook", plan.proposer));
-  }
-  KP_ASSIGN_OR_RETURN([[maybe_unused]] const std::unique_ptr<search::Policy> policy,
-                      search::MakePolicy(plan.search));
-  return Ok();
-}
-
-struct Parts {
-  Plan plan;
-  std::unique_ptr<Bench> bench;
-  std::unique_ptr<store::RunStore> store;
-};
-
-Result<Parts> Open(const OptimizeOptions& options) {
-  Parts parts;
-  if (!options.resume.empty()) {
-    KP_ASSIGN_OR_RETURN(parts.store, store::RunStore::Open(options.resume));
-    KP_ASSIGN_OR_RETURN(parts.plan, StoredPlan(*parts.store));
-    KP_ASSIGN_OR_RETURN(
-        parts.bench, OpenBench(options.resume / "task", parts.plan.device, parts.plan.input_seed));
-    return parts;
-  }
-  KP_ASSIGN_OR_RETURN(parts.plan,
-                      NewPlan(options.device, options.proposer, options.search, options.seed));
-  KP_RETURN_IF_ERROR(CheckPlan(parts.plan));
-  KP_ASSIGN_OR_RETURN(parts.bench,
-                      OpenBench(options.task, parts.plan.device, parts.plan.input_seed));
-  if (parts.bench->task.seed.empty()) {
-    return Fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("{} has no seed.cu: the playbook proposer changes a kernel and needs one "
-                    "to start from",
-                    options.task.string()));
-  }
-  KP_ASSIGN_OR_RETURN(parts.store, StartRun(options.run, parts.plan, parts.bench->task,
-                                            parts.bench->device->info().id));
-  return parts;
-}
-
-/// lib/clang/VERSION beside the programs of a bundle; empty where there is none.
-fs::path CarriedClang() {
-  std::error_code error;
-  for (const auto& version :
-       fs::directory_iterator(ExecutableFolder().parent_path() / "lib" / "clang", error)) {
-    return version.path();
-  }
-  return {};
-}
-
 Result<search::SearchResult> Search(const OptimizeOptions& options, Parts& parts,
-                                    search::ProgressObserver& observer,
+                                    search::ProgressObserver& observer, llm::Spent* spent,
                                     const std::stop_token& stop) {
-  KP_ASSIGN_OR_RETURN(const std::unique_ptr<search::Policy> policy,
-                      search::MakePolicy(parts.plan.search));
-  const std::unique_ptr<Proposer> proposer =
-      MakePlaybook({.cuda_include_folder = parts.bench->toolchain->toolkit() / "include",
-                    .cpp_include_folders = parts.bench->toolchain->cpp_include_folders(),
-                    .clang_resource_folder = CarriedClang()});
+  const SystemClock clock;
+  KP_ASSIGN_OR_RETURN(const Chosen chosen, Choose(options, parts, clock));
   Candidate seed;
   KP_ASSIGN_OR_RETURN(seed.source, ReadSource(parts.bench->task.seed));
   search::Workbench workbench = parts.bench->MakeWorkbench();
-  const SystemClock clock;
-  return search::RunSearch(
-      {parts.bench->task, *parts.store, workbench, *proposer, *policy, clock, observer}, seed,
-      {.evaluations = options.evaluations,
+  const std::uint32_t recorded =
+      parts.recorded ? static_cast<std::uint32_t>(parts.recorded->nodes.size()) : 0;
+  Result<search::SearchResult> result = search::RunSearch(
+      {parts.bench->task, *parts.store, workbench, chosen.proposer(), *chosen.policy, clock,
+       observer},
+      seed,
+      {.evaluations = parts.recorded ? recorded : options.evaluations,
        .time = std::chrono::milliseconds(static_cast<std::int64_t>(options.minutes * 60000)),
-       .seed = parts.plan.search_seed},
+       .seed = parts.plan.search_seed,
+       .repairs = RepairsOf(parts),
+       .gpu = parts.bench->device->info().title},
       stop);
+  if (chosen.model && !parts.recorded) {
+    *spent = chosen.model->spent();
+  }
+  return result;
+}
+
+/// What became of a replay; `same` tells whether it is the recorded tree.
+Result<std::string> CompareWithRecord(const Parts& parts, bool* same) {
+  KP_ASSIGN_OR_RETURN(const std::vector<store::NodeRecord> nodes, parts.store->Nodes());
+  const bool same_device =
+      parts.recorded->device == parts.plan.device && parts.bench->device->info().emulated;
+  const std::vector<std::string> differences =
+      search::CompareTrees(parts.recorded->nodes, nodes, same_device);
+  *same = differences.empty();
+  if (*same) {
+    return fmt::format("replay: the same tree as {}: {} nodes{}\n", parts.recorded->folder.string(),
+                       nodes.size(),
+                       same_device ? ", verdicts and times alike"
+                                   : ", verdicts alike (times are another device's)");
+  }
+  std::string text = fmt::format("replay: it differs from {}:\n", parts.recorded->folder.string());
+  for (const std::string& difference : differences) {
+    text += "  " + Printable(difference, 500) + '\n';
+  }
+  return text;
 }
 
 /// On a real GPU nothing is timed before the clock has shown that it can be trusted here.
@@ -150,15 +123,34 @@ Result<Winner> ExamineWinner(Parts& parts, const search::SearchResult& result,
   return winner;
 }
 
+Result<int> DryRunOnly(const OptimizeOptions& options, const std::stop_token& stop) {
+  if (options.proposer != "llm" || options.task.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--dry-run shows what a model would be asked: give a TASK and --model");
+  }
+  KP_ASSIGN_OR_RETURN(const Facts facts, PlanModel(options.model));
+  KP_ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
+                      OpenBench(options.task, options.device, options.seed));
+  KP_ASSIGN_OR_RETURN(const std::string text,
+                      DryRun(facts, options.model, options.evaluations, *bench, stop));
+  fmt::print("{}", options.json ? search::Dump(report::Json{{"text", text}}) + '\n' : text);
+  return 0;
+}
+
 Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
-  if (options.task.empty() == options.resume.empty()) {
+  const bool replays = options.proposer.starts_with("replay:");
+  if (options.task.empty() == options.resume.empty() && !(options.task.empty() && replays)) {
     return Fail(ErrorCode::kInvalidArgument,
                 "give either a TASK folder to start a run or --resume DIR to continue one");
   }
-  KP_ASSIGN_OR_RETURN(Parts parts, Open(options));
+  if (options.model.dry_run) {
+    return DryRunOnly(options, stop);
+  }
+  KP_ASSIGN_OR_RETURN(Parts parts, OpenParts(options));
   KP_RETURN_IF_ERROR(CheckClockFirst(parts, stop));
   report::TerminalProgress progress(stderr);
-  Result<search::SearchResult> searched = Search(options, parts, progress, stop);
+  llm::Spent spent;
+  Result<search::SearchResult> searched = Search(options, parts, progress, &spent, stop);
   progress.Finish();
   if (!searched) {
     return std::move(searched).error();
@@ -182,11 +174,29 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
   if (const auto clock = parts.store->Fact("clock_check")) {
     text += *clock + '\n';
   }
+  if (parts.plan.proposer == "llm") {
+    text += "model    " + SpentText(spent) + '\n';
+  }
+  bool same = true;
+  if (parts.recorded) {
+    KP_ASSIGN_OR_RETURN(const std::string comparison, CompareWithRecord(parts, &same));
+    text += comparison;
+  }
   KP_RETURN_IF_ERROR(WriteResults(folder, parts.bench->task, result, text));
   if (options.json) {
     report::Json json =
         report::SearchJson(result, parts.bench->task.name, parts.bench->device->info());
     json["run"] = folder.string();
+    if (parts.plan.proposer == "llm") {
+      json["spent"] = {{"dollars", spent.dollars},
+                       {"input_tokens", spent.input_tokens},
+                       {"output_tokens", spent.output_tokens},
+                       {"requests", spent.requests},
+                       {"charged_at_upper_bound", spent.estimated}};
+    }
+    if (parts.recorded) {
+      json["replay"] = {{"of", parts.recorded->folder.string()}, {"same", same}};
+    }
     if (!model.nodes.empty()) {
       json["model"] = report::ModelCheckJson(model);
     }
@@ -203,12 +213,12 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
   } else {
     fmt::print("{}\nrun          {}\nbest kernel  {}\n", text, folder.string(),
                (folder / "best.cu").string());
-    if (result.stopped != search::Stopped::kExhausted) {
+    if (result.stopped != search::Stopped::kExhausted && !parts.recorded) {
       fmt::print("continue     kernelpro optimize --resume {} --evaluations {}\n", folder.string(),
                  result.evaluated + 40);
     }
   }
-  return winner.condemned || result.stopped == search::Stopped::kRequested ? 1 : 0;
+  return winner.condemned || !same || result.stopped == search::Stopped::kRequested ? 1 : 0;
 }
 
 }  // namespace

@@ -11,17 +11,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "model.h"
 #include "report/diff.h"
 
 namespace kernelpro::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What a plan says about its model: see model_plan.h.
-constexpr const char* kModelFacts[] = {"model",       "base_url",   "feedback", "orchestration",
-                                       "effort",      "repairs",    "research", "temperatures",
-                                       "seed_rounds", "max_tokens", "stream"};
 
 fs::path DefaultRunFolder(const std::string& task, std::int64_t now) {
   const fs::path base =
@@ -98,7 +94,7 @@ Result<Plan> StoredPlan(const store::RunStore& store) {
   }
   plan.search_seed = ParseSeed(store.Fact("search_seed").value_or("1"));
   plan.input_seed = ParseSeed(store.Fact("input_seed").value_or("0"));
-  for (const char* const name : kModelFacts) {
+  for (const std::string& name : ModelFacts()) {
     if (const std::optional<std::string> value = store.Fact(name)) {
       plan.more[name] = *value;
     }

@@ -23,7 +23,7 @@ double Seconds(std::chrono::nanoseconds time) {
 }
 
 Error Reached(const std::string& cap, const std::string& state) {
-  return Fail(ErrorCode::kToolFailed,
+  return Fail(ErrorCode::kBudget,
               fmt::format("the cap of {} is reached ({}); nothing was sent: raise the cap to go on",
                           cap, state));
 }

@@ -44,7 +44,7 @@ TEST(Budgets, SpendsUpToTheCapAndNamesIt) {
   ASSERT_TRUE(second.ok());
   const auto third = budget.Reserve(kPrice, kMillion);
   ASSERT_FALSE(third.ok());
-  EXPECT_EQ(third.error().code, ErrorCode::kToolFailed);
+  EXPECT_EQ(third.error().code, ErrorCode::kBudget);
   EXPECT_THAT(third.error().message,
               HasSubstr("the cap of 3.00 dollars is reached (2.0000 spent, 2.0000 in flight)"));
   second->Release();

@@ -235,7 +235,7 @@ TEST(Charges, TheCapEndsRetries) {
   Bench bench({Events(kHalf, HttpEnd::kCut), Hello()}, Wire::kOpenAi, {.dollars = kBound / 2});
   const auto response = bench.Ask(Question());
   ASSERT_FALSE(response.ok());
-  EXPECT_EQ(response.error().code, ErrorCode::kToolFailed);
+  EXPECT_EQ(response.error().code, ErrorCode::kBudget);
   EXPECT_EQ(bench.log.requests.size(), 1u);
 }
 

@@ -39,8 +39,12 @@ std::string VerdictCounts(const std::map<std::string, std::uint32_t>& verdicts) 
 
 std::string StepText(const store::NodeRecord& from, const store::NodeRecord& to,
                      std::size_t number) {
-  return fmt::format("  {}. {}: {} -> {} {}\n     {}\n", number, to.action,
-                     FormatTime(from.time_us), FormatTime(to.time_us), to.provenance, to.reason);
+  const std::string by = to.origin.empty() ? "" : fmt::format(" (by {})", Printable(to.origin, 80));
+  const bool was_wrong = from.time_us <= 0;
+  return fmt::format("  {}. {}: {} -> {} {}{}\n     {}\n", number, to.action,
+                     was_wrong ? from.verdict : FormatTime(from.time_us),
+                     to.time_us > 0 ? FormatTime(to.time_us) : to.verdict, to.provenance, by,
+                     to.reason);
 }
 
 }  // namespace

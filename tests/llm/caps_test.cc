@@ -60,7 +60,7 @@ class CapsTest : public ::testing::TestWithParam<Wire> {
     const auto ask_until_capped = [&client] {
       while (true) {
         const auto answer = client->Ask(Request(), {});
-        if (!answer.ok() && answer.error().code == ErrorCode::kToolFailed) {
+        if (!answer.ok() && answer.error().code == ErrorCode::kBudget) {
           return;
         }
         ASSERT_TRUE(answer.ok() || answer.error().code == ErrorCode::kUnavailable)
@@ -136,10 +136,10 @@ TEST_P(CapsTest, NothingIsAskedAfterTheTime) {
           }
           const ErrorCode code = answer.error().code;
           // One that was in the middle when the time ended was cut off.
-          EXPECT_TRUE(code == ErrorCode::kToolFailed || code == ErrorCode::kTimeout ||
+          EXPECT_TRUE(code == ErrorCode::kBudget || code == ErrorCode::kTimeout ||
                       code == ErrorCode::kUnavailable)
               << answer.error().message;
-          if (code == ErrorCode::kToolFailed) {
+          if (code == ErrorCode::kBudget) {
             ++capped;
             return;
           }
@@ -152,7 +152,7 @@ TEST_P(CapsTest, NothingIsAskedAfterTheTime) {
     EXPECT_GT(before, 0U);
     const auto late = client->Ask(Request(), {});
     ASSERT_FALSE(late.ok());
-    EXPECT_EQ(late.error().code, ErrorCode::kToolFailed);
+    EXPECT_EQ(late.error().code, ErrorCode::kBudget);
     EXPECT_EQ(budget.spent().requests, before);
   }
   server_->Stop();

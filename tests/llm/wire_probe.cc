@@ -39,7 +39,7 @@ std::string CodeName(ErrorCode code) {
       return "cancelled";
     case ErrorCode::kParse:
       return "parse";
-    case ErrorCode::kToolFailed:
+    case ErrorCode::kBudget:
       return "cap";
     default:
       return "other";

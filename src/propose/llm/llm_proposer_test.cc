@@ -250,7 +250,7 @@ TEST_F(LlmProposerTest, TheParentAgainIsNoProposal) {
 }
 
 TEST_F(LlmProposerTest, ErrorsOfTheClientEndTheTurn) {
-  for (const ErrorCode code : {ErrorCode::kToolFailed, ErrorCode::kInvalidArgument,
+  for (const ErrorCode code : {ErrorCode::kBudget, ErrorCode::kInvalidArgument,
                                ErrorCode::kCancelled, ErrorCode::kUnavailable}) {
     client.Say(PlanJson()).FailWith(Fail(code, "no more money"));
     const auto made = Make(NoResearch())->Propose(Right(), stop.get_token());

@@ -73,6 +73,7 @@ Result<llm::ChatResponse> AskWithTools(const Setting& setting, const Turn& turn,
     asked.role = llm::Message::Role::kAssistant;
     asked.text = response.text;
     asked.calls = response.calls;
+    asked.reasoning = response.reasoning;  // Models that think want it back, signed as it was.
     request.messages.push_back(std::move(asked));
     for (const llm::ToolCall& call : response.calls) {
       KP_ASSIGN_OR_RETURN(llm::Message answer, Answer(toolbox, call, used < toolbox.most_calls));
