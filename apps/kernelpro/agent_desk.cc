@@ -285,6 +285,15 @@ Result<AgentAnswer> AgentDesk::Diagnose(const fs::path& run, std::int64_t node) 
   return answer;
 }
 
+Result<AgentAnswer> AgentDesk::Source(const fs::path& run, std::int64_t node) {
+  KP_ASSIGN_OR_RETURN(const Desk desk, OpenToRead(run));
+  const store::NodeRecord* const record = desk.run->state().Find(node);
+  if (record == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument, fmt::format("there is no node {}", node));
+  }
+  return AgentAnswer{record->source, ""};
+}
+
 Result<AgentAnswer> AgentDesk::Memory(const fs::path& run, const std::string& query,
                                       std::size_t most) {
   KP_ASSIGN_OR_RETURN(const Desk desk, OpenToRead(run));

@@ -59,6 +59,9 @@ class AgentDesk {
   /// All that the experts say about a node.
   [[nodiscard]] Result<report::AgentAnswer> Diagnose(const std::filesystem::path& run,
                                                      std::int64_t node);
+  /// The kernel as it was submitted; no JSON.
+  [[nodiscard]] Result<report::AgentAnswer> Source(const std::filesystem::path& run,
+                                                   std::int64_t node);
   [[nodiscard]] Result<report::AgentAnswer> Memory(const std::filesystem::path& run,
                                                    const std::string& query, std::size_t most);
   [[nodiscard]] Result<report::AgentAnswer> Note(const std::filesystem::path& run,

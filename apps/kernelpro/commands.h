@@ -155,6 +155,7 @@ struct SelftestOptions {
 
 [[nodiscard]] int Optimize(const OptimizeOptions& options);
 [[nodiscard]] int Agent(const AgentOptions& options);
+[[nodiscard]] int Mcp();
 [[nodiscard]] int Evaluate(const CandidateOptions& options);
 [[nodiscard]] int ShowProfile(const DiagnoseOptions& options);
 [[nodiscard]] int ShowDiagnosis(const DiagnoseOptions& options);

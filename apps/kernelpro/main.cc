@@ -331,6 +331,10 @@ int Main(int argc, char** argv) {
                          "kernelpro diagnose --ncu report.csv --ptxas build.log", diagnose),
              diagnose);
   AddAgent(app, agent);
+  Add(app, "mcp",
+      "Serve the agent commands as tools of the Model Context Protocol, on standard input and "
+      "output",
+      "claude mcp add kernelpro -- kernelpro mcp");
   AddEmulate(app, emulate);
   AddSelftest(app, selftest);
   AddClock(app, clock);
@@ -356,6 +360,9 @@ int Main(int argc, char** argv) {
   }
   if (command == "agent") {
     return Agent(agent);
+  }
+  if (command == "mcp") {
+    return Mcp();
   }
   if (command == "evaluate") {
     return Evaluate(evaluate);
