@@ -254,6 +254,7 @@ void Machine::StartCta(Cta& cta, std::uint64_t linear) {
     warp.favoured = 0;
     warp.regroup = false;
     warp.last_segment = 0;
+    warp.copies.Clear();
     for (const auto& frame : warp.frames) {
       frame->live = 0;
       frame->constants_filled = false;

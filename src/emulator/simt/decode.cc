@@ -93,6 +93,7 @@ bool Decoder::Dispatch(const Instruction& in, Decoded& d) {
       {"st", &Decoder::LoadStore},
       {"atom", &Decoder::Atomic},
       {"red", &Decoder::Atomic},
+      {"cp", &Decoder::AsyncCopy},
       {"bra", &Decoder::Branch},
       {"brx", &Decoder::BranchIndexed},
       {"ret", &Decoder::Leave},

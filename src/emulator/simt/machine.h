@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/simt/async_copy.h"
 #include "emulator/simt/code.h"
 #include "emulator/simt/engine.h"
 #include "emulator/simt/report.h"
@@ -109,6 +110,7 @@ struct Warp {
   bool polled = false;                         ///< read something strongly in this slice
   bool yields = false;                         ///< nanosleep: ends the slice
   bool regroup = false;                        ///< several fragments changed state: look for equals
+  AsyncCopies copies;                          ///< in flight
   std::uint32_t last_segment = 0;              ///< highest segment from which lanes left the kernel
 };
 

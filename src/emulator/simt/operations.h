@@ -29,6 +29,13 @@ void Add64(std::byte* registers, const AluOperands& operands, LaneMask mask);
 /// For atom, red (extra: Access). nullptr when the combination does not exist.
 [[nodiscard]] Operation SelectAtomic(const Access& access);
 
+// async_copy.cc: cp.async (extra: two Accesses, source and destination), commit_group, wait_group
+// (extra: groups that may stay), wait_all.
+[[nodiscard]] bool RunAsyncCopy(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunAsyncCommit(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunAsyncWait(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunAsyncWaitAll(Context& context, const Decoded& d, LaneMask on);
+
 // warp_ops.cc: operands as the decoder's comments say; member mask in src[3] unless noted.
 [[nodiscard]] bool RunShuffleIdx(Context& context, const Decoded& d, LaneMask on);
 [[nodiscard]] bool RunShuffleUp(Context& context, const Decoded& d, LaneMask on);

@@ -30,6 +30,12 @@ class RaceDetector {
             std::uint32_t bytes);
   void Write(Context& context, const Decoded& d, const std::uint32_t* offsets, LaneMask on,
              std::uint32_t bytes);
+  /// An asynchronous copy writes at any time from its start to its finish, which its own warp sees
+  /// in its wait: whoever touches the words in between, its own thread included, races with it.
+  void StartCopy(Context& context, const Decoded& d, const std::uint32_t* offsets, LaneMask on,
+                 std::uint32_t bytes);
+  void FinishCopy(const Context& context, const std::uint32_t* offsets, LaneMask on,
+                  std::uint32_t bytes);
   /// Atomics and volatile accesses: order this warp after all earlier releases of the same words.
   void Acquire(const Context& context, const std::uint32_t* offsets, LaneMask on);
   void ReleaseTo(const Context& context, const std::uint32_t* offsets, LaneMask on);
@@ -46,6 +52,7 @@ class RaceDetector {
     std::uint32_t shared_readers = 0;  ///< 1 + index into read_clocks_, when several warps read
     std::uint8_t write_warp = 0;
     std::uint8_t read_warp = 0;
+    bool copying = false;  ///< write_warp's copy is in flight
   };
 
   [[nodiscard]] bool Ordered(std::uint32_t warp, std::uint32_t other, std::uint32_t clock) const {
@@ -54,6 +61,8 @@ class RaceDetector {
 
   void Report(Context& context, const Decoded& d, int lane, std::uint32_t offset, bool store,
               const char* earlier, std::uint32_t instruction, std::uint32_t other);
+  void ReportCopy(Context& context, const Decoded& d, int lane, std::uint32_t offset, bool store,
+                  const Cell& cell);
   void ReportUninitialised(Context& context, const Decoded& d, int lane, std::uint32_t offset);
   void NoteRead(Cell& cell, std::uint32_t warp, std::uint32_t instruction);
 
