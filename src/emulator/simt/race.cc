@@ -209,8 +209,8 @@ void RaceDetector::ReportCopy(Context& context, const Decoded& d, int lane, std:
           ? At(context.machine->program->module(), body[cell.write_instruction].where)
           : std::string();
   fault.message = fmt::format(
-      "{} offset {} of shared memory while an asynchronous copy of warp {}{} to it was in flight: "
-      "no wait of the copying thread had covered its group",
+      "{} offset {} of shared memory while the asynchronous copy to it by warp {}{} was in flight: "
+      "the copying thread had not waited for its group",
       store ? "wrote" : "read", offset, cell.write_warp, where);
   context.machine->Report(context, d, lane, std::move(fault));
 }
