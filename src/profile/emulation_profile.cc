@@ -61,8 +61,9 @@ void GlobalMetrics(const Tally& t, Metrics& m) {
   CountedRatio(m, metric::kLoadBytesPerSector, t.load.used_bytes, t.load.sectors, "byte/sector");
   CountedRatio(m, metric::kStoreBytesPerSector, t.store.used_bytes, t.store.sectors, "byte/sector");
   CountedRatio(m, metric::kLoadHitPct, 100 * t.load.hit_sectors, t.load.sectors, "%");
-  CountedRatio(m, metric::kL1HitPct, 100 * (t.load.hit_sectors + t.local_load.hit_sectors),
-               t.load.sectors + t.local_load.sectors, "%");
+  CountedRatio(m, metric::kL1HitPct,
+               100 * (t.load.hit_sectors + t.local_load.hit_sectors + t.async_copy.hit_sectors),
+               t.load.sectors + t.local_load.sectors + t.async_copy.sectors, "%");
   Counted(m, metric::kLocalLoads, t.local_load.instructions, "inst");
   Counted(m, metric::kLocalStores, t.local_store.instructions, "inst");
   Counted(m, metric::kLocalLoadSectors, t.local_load.sectors, "sector");
@@ -198,12 +199,13 @@ void MemoryModelMetrics(const KernelTally& k, Metrics& m) {
   correct(metric::kSharedStoreWavefronts, metric::kSharedStoreConflicts, k.shared_store_wavefronts);
   // A load takes the data stage for one cycle a line; a store for about two (measured on sm_90).
   const Tally& t = k.total;
-  Modelled(
-      m, metric::kL1Wavefronts,
-      t.load.lines + 2 * t.store.lines + t.atomic.lines + t.reduction.lines + t.local_load.lines +
-          2 * t.local_store.lines + m[std::string(metric::kSharedLoadWavefronts)].value +
-          m[std::string(metric::kSharedStoreWavefronts)].value + 2 * t.shared_atomic.wavefronts,
-      "wavefront");
+  Modelled(m, metric::kL1Wavefronts,
+           t.load.lines + t.async_copy.lines + t.async_copy.wavefronts + 2 * t.store.lines +
+               t.atomic.lines + t.reduction.lines + t.local_load.lines + 2 * t.local_store.lines +
+               m[std::string(metric::kSharedLoadWavefronts)].value +
+               m[std::string(metric::kSharedStoreWavefronts)].value +
+               2 * t.shared_atomic.wavefronts,
+           "wavefront");
   Modelled(m, metric::kInstructions, k.issued > 0 ? k.issued : t.warps, "inst");
 }
 
