@@ -124,6 +124,13 @@ double WarpCycles(const Launch& launch) {
   for (std::size_t i = 0; i < launch.kernel.body.size(); ++i) {
     timing.push_back(TimingOf(launch, i));
   }
+  // The warps of a CTA come to the same place together and take turns at issuing.
+  constexpr std::uint64_t kWarp = 32;
+  const std::uint64_t warps_per_cta = (launch.report.block.Count() + kWarp - 1) / kWarp;
+  const double turns = std::max(1.0, double(warps_per_cta) / launch.spec.warp_schedulers);
+  for (InstructionTiming& t : timing) {
+    t.slots *= turns;
+  }
   std::vector<double> runs;
   for (const Segment& segment : launch.segments) {
     runs.push_back(static_cast<double>(launch.counters[segment.first].warps));
@@ -139,8 +146,6 @@ double WarpCycles(const Launch& launch) {
       cycles += (runs[s] - first) * SegmentCycles(launch.kernel, launch.segments[s], waits.steady);
     }
   }
-  constexpr std::uint64_t kWarp = 32;
-  const std::uint64_t warps_per_cta = (launch.report.block.Count() + kWarp - 1) / kWarp;
   return cycles / double(launch.report.ctas_executed * warps_per_cta);
 }
 
