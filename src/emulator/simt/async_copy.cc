@@ -57,6 +57,7 @@ void CountSource(Context& context, const Decoded& d, const Access& source, const
 
 void AsyncCopies::Clear() {
   pending_.clear();
+  issued_ = 0;
   std::fill(std::begin(committed_), std::end(committed_), 0U);
 }
 
@@ -157,6 +158,7 @@ bool AsyncCopies::FindDestination(Context& context, const Decoded& d, LaneMask o
 bool AsyncCopies::Issue(Context& context, const Decoded& d, LaneMask on) {
   Copy& copy = pending_.emplace_back();
   copy.at = &d;
+  copy.number = issued_++;
   copy.lanes = on;
   copy.bytes = context.code->accesses[d.extra].width;
   std::copy(std::begin(committed_), std::end(committed_), std::begin(copy.group));
@@ -193,9 +195,6 @@ void AsyncCopies::Do(Context& context, const Decoded& d, const Copy& copy, LaneM
     std::memset(to + length, 0, copy.bytes - length);
   }
   context.machine->last_progress = context.machine->executed;
-  if (context.cta->race != nullptr) {
-    context.cta->race->FinishCopy(context, copy.to, lanes, copy.bytes);
-  }
   if (changed != 0) {
     Fault fault;
     fault.kind = FaultKind::kRace;
@@ -217,9 +216,30 @@ void AsyncCopies::Wait(Context& context, const Decoded& d, LaneMask on, std::uin
     }
     if (done != 0) {
       Do(context, d, copy, done);
+      if (context.cta->race != nullptr) {
+        context.cta->race->FinishCopy(copy.to, done, copy.bytes, context.warp);
+      }
       copy.lanes &= ~done;
     }
   }
+  Forget();
+}
+
+void AsyncCopies::FinishIssuedBefore(Context& context, const Decoded& d, LaneMask lanes,
+                                     std::uint64_t before) {
+  for (Copy& copy : pending_) {
+    if (const LaneMask done = copy.lanes & lanes; done != 0 && copy.number < before) {
+      Do(context, d, copy, done);
+      if (context.cta->race != nullptr) {
+        context.cta->race->FinishCopy(copy.to, done, copy.bytes, nullptr);
+      }
+      copy.lanes &= ~done;
+    }
+  }
+  Forget();
+}
+
+void AsyncCopies::Forget() {
   std::erase_if(pending_, [](const Copy& copy) { return copy.lanes == 0; });
 }
 

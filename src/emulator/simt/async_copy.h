@@ -29,6 +29,13 @@ class AsyncCopies {
   [[nodiscard]] bool Issue(Context& context, const Decoded& d, LaneMask on);
   /// Each lane's copies since its last commit become its newest group (which may be empty).
   void Commit(LaneMask on);
+
+  /// cp.async.mbarrier.arrive: everything that has been issued so far, by number.
+  [[nodiscard]] std::uint64_t issued() const { return issued_; }
+
+  /// Does the copies of `lanes` that were issued before the number. The copying warp has not
+  /// waited: it is ordered as the arrival at the mbarrier orders it.
+  void FinishIssuedBefore(Context& context, const Decoded& d, LaneMask lanes, std::uint64_t before);
   /// Does the copies of all groups of each lane but the `left` newest ones. Copies that were not
   /// committed stay.
   void Wait(Context& context, const Decoded& d, LaneMask on, std::uint32_t left);
@@ -39,7 +46,8 @@ class AsyncCopies {
   /// One execution of cp.async.
   struct Copy {
     const Decoded* at = nullptr;
-    LaneMask lanes = 0;       ///< still to be done
+    LaneMask lanes = 0;  ///< still to be done
+    std::uint64_t number = 0;
     std::uint32_t bytes = 0;  ///< cp-size: what is written, zeros behind the source's bytes
     std::uint32_t group[kWarpSize] = {};
     std::uint32_t to[kWarpSize] = {};
@@ -53,7 +61,9 @@ class AsyncCopies {
   [[nodiscard]] static bool FindDestination(Context& context, const Decoded& d, LaneMask on,
                                             Copy& copy);
   static void Do(Context& context, const Decoded& d, const Copy& copy, LaneMask lanes);
+  void Forget();
 
+  std::uint64_t issued_ = 0;
   std::uint32_t committed_[kWarpSize] = {};  ///< groups of each lane
   std::vector<Copy> pending_;                ///< in the order of issue
 };

@@ -94,6 +94,7 @@ bool Decoder::Dispatch(const Instruction& in, Decoded& d) {
       {"atom", &Decoder::Atomic},
       {"red", &Decoder::Atomic},
       {"cp", &Decoder::AsyncCopy},
+      {"mbarrier", &Decoder::MBarrier},
       {"bra", &Decoder::Branch},
       {"brx", &Decoder::BranchIndexed},
       {"ret", &Decoder::Leave},

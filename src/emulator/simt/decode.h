@@ -57,6 +57,8 @@ class Decoder {
 
   // decode_async.cc
   [[nodiscard]] bool AsyncCopy(const Instruction& in, Decoded& d);
+  [[nodiscard]] bool MBarrier(const Instruction& in, Decoded& d);
+  [[nodiscard]] bool CopyArrival(const Instruction& in, Decoded& d);
   [[nodiscard]] bool CopyOperands(const Instruction& in, Decoded& d);
 
   // decode_memory.cc

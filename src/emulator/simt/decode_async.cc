@@ -31,8 +31,11 @@ bool IsCopyHint(std::string_view part) {
 /// cp.async: the copy itself, or what makes groups of copies and waits for them.
 bool Decoder::AsyncCopy(const Instruction& in, Decoded& d) {
   d.kind = Kind::kOperation;
-  if (!in.Has("async") || in.Has("bulk") || in.Has("mbarrier")) {
+  if (!in.Has("async") || in.Has("bulk")) {
     return Fail("");
+  }
+  if (in.Has("mbarrier")) {
+    return CopyArrival(in, d);
   }
   if (in.Has("commit_group")) {
     d.operation = RunAsyncCommit;
@@ -97,6 +100,82 @@ bool Decoder::CopyOperands(const Instruction& in, Decoded& d) {
   d.extra = static_cast<std::uint32_t>(out_.accesses.size());
   out_.accesses.push_back(source);
   out_.accesses.push_back(destination);
+  return true;
+}
+
+namespace {
+
+Space MBarrierSpace(const ptx::Instruction& in) {
+  return in.Has("shared") || in.Has("shared::cta") ? Space::kShared : Space::kGeneric;
+}
+
+}  // namespace
+
+bool Decoder::CopyArrival(const Instruction& in, Decoded& d) {
+  Access access;
+  access.space = MBarrierSpace(in);
+  access.width = 8;
+  if (!in.Has("arrive") || in.operands.size() != 1 || !Address(in.operands[0], access)) {
+    return Fail("an unusual form");
+  }
+  d.operation = in.Has("noinc") ? RunMBarrierCopyArriveNoInc : RunMBarrierCopyArrive;
+  d.extra = static_cast<std::uint32_t>(out_.accesses.size());
+  out_.accesses.push_back(access);
+  return true;
+}
+
+/// init [m], count; inval [m]; arrive{_drop} {state,} [m] {, count}; {test,try}_wait p, [m], state
+/// or parity {, hint}
+bool Decoder::MBarrier(const Instruction& in, Decoded& d) {
+  if (in.Has("expect_tx") || in.Has("complete_tx") || in.Has("shared::cluster") ||
+      in.Has("cluster") || in.Has("noComplete") || in.parts.back() != "b64" ||
+      in.parts.size() < 3) {
+    return Fail("");
+  }
+  const std::string& what = in.parts[1];
+  const bool waits = what == "test_wait" || what == "try_wait";
+  const bool arrives = what == "arrive" || what == "arrive_drop";
+  std::size_t at = 0;  // of the address
+  Access access;
+  access.space = MBarrierSpace(in);
+  access.width = 8;
+  if (waits ||
+      (arrives && !in.operands.empty() && in.operands[0].kind != Operand::Kind::kAddress)) {
+    at = 1;
+  }
+  if (in.operands.size() <= at || !Address(in.operands[at], access)) {
+    return Fail("an unusual form");
+  }
+  if (at == 1 && in.operands[0].kind != Operand::Kind::kSink) {
+    access.value[0] = Destination(in.operands[0], waits ? Type::kPred : Type::kB64);
+    if (access.value[0] == kNoSlot) {
+      return false;
+    }
+  }
+  const bool needs_more = waits || what == "init";
+  const std::size_t more = in.operands.size() - at - 1;
+  if (more < (needs_more ? 1U : 0U) || more > (what == "inval" ? 0U : 1U) + (waits ? 1U : 0U)) {
+    return Fail("an unusual form");
+  }
+  if (more > 0) {
+    const bool state = waits && !in.Has("parity");
+    access.operand[0] = Source(in.operands[at + 1], state ? Type::kB64 : Type::kB32);
+    if (access.operand[0] == kNoSlot) {
+      return false;
+    }
+  }
+  d.kind = Kind::kOperation;
+  if (waits) {
+    d.operation = in.Has("parity") ? RunMBarrierWaitParity : RunMBarrierWaitState;
+  } else if (arrives) {
+    d.operation = what == "arrive" ? RunMBarrierArrive : RunMBarrierArriveDrop;
+  } else if (what == "init" || what == "inval") {
+    d.operation = what == "init" ? RunMBarrierInit : RunMBarrierInvalidate;
+  } else {
+    return Fail("");
+  }
+  d.extra = static_cast<std::uint32_t>(out_.accesses.size());
+  out_.accesses.push_back(access);
   return true;
 }
 

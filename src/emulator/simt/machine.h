@@ -123,6 +123,14 @@ struct Barrier {
   bool mixed = false;              ///< another instruction arrived too
 };
 
+/// cp.async.mbarrier.arrive: lanes whose arrival comes when their copies are done.
+struct AsyncArrival {
+  std::uint32_t barrier = 0;  ///< offset in shared memory
+  Warp* warp = nullptr;
+  LaneMask lanes = 0;
+  std::uint64_t before = 0;  ///< copies with smaller numbers
+};
+
 struct Cta {
   std::uint64_t linear = 0;
   Dim3 id;
@@ -132,6 +140,7 @@ struct Cta {
   std::uint64_t shared_bytes = 0;
   std::uint64_t local_bytes = 0;  ///< per thread
   std::array<Barrier, 16> barriers;
+  std::vector<AsyncArrival> arrivals;  ///< at mbarriers, not yet due
   std::uint32_t live_threads = 0;
   std::unique_ptr<RaceDetector> race;  ///< check mode
 };

@@ -150,15 +150,16 @@ void RaceDetector::StartCopy(Context& context, const Decoded& d, const std::uint
   }
 }
 
-void RaceDetector::FinishCopy(const Context& context, const std::uint32_t* offsets, LaneMask on,
-                              std::uint32_t bytes) {
-  const std::uint32_t warp = context.warp->index;
+void RaceDetector::FinishCopy(const std::uint32_t* offsets, LaneMask on, std::uint32_t bytes,
+                              const Warp* waited) {
   for (LaneMask rest = on; rest != 0; rest &= rest - 1) {
     const std::uint32_t offset = offsets[std::countr_zero(rest)];
     for (std::uint32_t i = offset / granule_; i <= (offset + bytes - 1) / granule_; ++i) {
       cells_[i].copying = false;
-      cells_[i].write_clock = clocks_[warp][warp];
-      cells_[i].write_warp = static_cast<std::uint8_t>(warp);
+      if (waited != nullptr) {
+        cells_[i].write_clock = clocks_[waited->index][waited->index];
+        cells_[i].write_warp = static_cast<std::uint8_t>(waited->index);
+      }
     }
   }
 }

@@ -12,6 +12,7 @@ namespace kernelpro::simt {
 
 struct Context;
 struct Decoded;
+struct Warp;
 
 /// Happens-before race detection on one CTA's shared memory, warp against warp, with vector clocks
 /// (in the manner of FastTrack, Flanagan and Freund, PLDI 2009), and reads of what nobody wrote.
@@ -34,8 +35,10 @@ class RaceDetector {
   /// in its wait: whoever touches the words in between, its own thread included, races with it.
   void StartCopy(Context& context, const Decoded& d, const std::uint32_t* offsets, LaneMask on,
                  std::uint32_t bytes);
-  void FinishCopy(const Context& context, const std::uint32_t* offsets, LaneMask on,
-                  std::uint32_t bytes);
+  /// `waited` has waited for it. nullptr: nobody has; the copy counts as written when it was
+  /// issued, and its arrival at an mbarrier orders it.
+  void FinishCopy(const std::uint32_t* offsets, LaneMask on, std::uint32_t bytes,
+                  const Warp* waited);
   /// Atomics and volatile accesses: order this warp after all earlier releases of the same words.
   void Acquire(const Context& context, const std::uint32_t* offsets, LaneMask on);
   void ReleaseTo(const Context& context, const std::uint32_t* offsets, LaneMask on);
