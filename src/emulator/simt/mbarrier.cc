@@ -186,15 +186,21 @@ bool TakeArrivals(Context& context, const Decoded& d, int lane, std::uint32_t of
 bool WaitAll(Context& context, const Decoded& d, LaneMask on, bool parity) {
   const Access& access = context.code->accesses[d.extra];
   LaneMask complete = 0;
+  std::uint64_t asked = 0;
+  std::uint32_t offset = 0;
+  Object object;
   for (LaneMask rest = on; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    std::uint32_t offset = 0;
-    Object object;
-    if (!Find(context, d, lane, &offset, &object) || !TakeArrivals(context, d, lane, offset) ||
-        !Find(context, d, lane, &offset, &object)) {
-      return false;
+    // Lanes usually ask for one object; loops of waits are most of what runs here.
+    if (const std::uint64_t address = LaneAddress(context, access, lane);
+        rest == on || address != asked) {
+      if (!Find(context, d, lane, &offset, &object) || !TakeArrivals(context, d, lane, offset) ||
+          !Find(context, d, lane, &offset, &object)) {
+        return false;
+      }
+      NoteUse(context, d, lane, offset);
+      asked = address;
     }
-    NoteUse(context, d, lane, offset);
     bool done = false;
     if (parity) {
       done = (object.phase & 1U) != (Operand32(context, access, lane, 0) & 1U);
