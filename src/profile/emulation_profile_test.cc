@@ -201,6 +201,31 @@ TEST(FromEmulation, SharedConflictsKeepTheirShareAfterTheModelsCorrection) {
   EXPECT_DOUBLE_EQ(*k.Value(metric::kSharedLoadConflicts), 35);
 }
 
+TEST(FromEmulation, AsynchronousCopiesAreLoadsForTheCacheButNoLoadInstructions) {
+  // As Nsight Compute counted a kernel with LDGSTS alone on the H200.
+  Op copy{"cp.async.ca.shared.global",
+          {.warps = 10,
+           .lanes = 320,
+           .lanes_on = 320,
+           .requests = 10,
+           .sectors = 160,
+           .lines = 40,
+           .l1_hit_sectors = 40,
+           .wavefronts = 80,
+           .ideal_wavefronts = 40,
+           .bytes = 5120}};
+  const KernelProfile k = FromEmulation({Launch({copy})}, {}, Spec(), {}).kernels[0];
+  EXPECT_EQ(k.Value(metric::kAsyncCopies), 10);
+  EXPECT_EQ(k.Value(metric::kLoadRequests), 10);
+  EXPECT_EQ(k.Value(metric::kLoadSectors), 160);
+  EXPECT_EQ(k.Value(metric::kGlobalLoads), 0);
+  EXPECT_EQ(k.Value(metric::kLoadBytes), 0);
+  EXPECT_EQ(k.Value(metric::kSharedStoreWavefronts), 0);
+  EXPECT_EQ(k.Value(metric::kMemory128b), 10);
+  EXPECT_DOUBLE_EQ(*k.Value(metric::kL1HitPct), 25);
+  EXPECT_DOUBLE_EQ(*k.Value(metric::kL1Wavefronts), 40 + 80);
+}
+
 TEST(FromEmulation, TaskNeedsGiveTheFloor) {
   DeviceInfo device;
   device.id = "emulator:h200";

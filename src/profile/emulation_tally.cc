@@ -105,6 +105,7 @@ void AccessTally::Add(const simt::InstructionCounters& c, double scale) {
   lines += scale * D(c.lines);
   hit_sectors += scale * D(c.l1_hit_sectors);
   bytes += scale * D(c.bytes);
+  wavefronts += scale * D(c.wavefronts);
   used_bytes += scale * std::min(D(c.bytes), 32.0 * D(c.sectors));
 }
 

@@ -18,6 +18,7 @@ namespace kernelpro {
 struct AccessTally {
   double instructions = 0, requests = 0, sectors = 0, lines = 0, hit_sectors = 0;
   double bytes = 0, used_bytes = 0;
+  double wavefronts = 0;  ///< of the shared side of asynchronous copies
 
   void Add(const simt::InstructionCounters& c, double scale);
 };

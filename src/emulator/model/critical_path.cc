@@ -35,9 +35,10 @@ bool LoopsToItself(const ptx::Function& kernel, const Segment& segment) {
 /// Follows one pass over the segment.
 class Schedule {
  public:
-  void Add(const ptx::RegisterAccess& use, const InstructionTiming& timing) {
+  void Add(std::uint32_t instruction, const ptx::RegisterAccess& use,
+           const InstructionTiming& timing) {
     slots_ += timing.slots;
-    double start = 0;
+    double start = earliest_;
     for (const std::uint32_t reg : use.reads) {
       if (!written_.contains(reg)) {
         read_first_.insert(reg);
@@ -45,19 +46,26 @@ class Schedule {
       const auto found = ready_.find(reg);
       start = std::max(start, found == ready_.end() ? 0 : found->second);
     }
-    if (timing.waits_for_copies) {
-      start = std::max(start, copies_ready_);
+    if (timing.commits_copies) {
+      Commit(instruction, start);
+    }
+    if (timing.copies_left) {
+      start = Wait(instruction, start, timing);
     }
     start += timing.delay;
     latest_start_ = std::max(latest_start_, start);
     if (timing.copy_latency > 0) {
-      copies_ready_ = std::max(copies_ready_, start + timing.copy_latency);
+      const double ready = std::max(start, slots_) + timing.copy_latency;
+      events_.push_back({CopyEvent::Kind::kCopy, instruction, ready});
+      open_ready_ = std::max(open_ready_, ready);
     }
     for (const std::uint32_t reg : use.writes) {
       ready_[reg] = start + timing.latency;
       written_.insert(reg);
     }
   }
+
+  [[nodiscard]] const std::vector<CopyEvent>& events() const { return events_; }
 
   [[nodiscard]] double cycles() const { return std::max(latest_start_, slots_); }
 
@@ -72,7 +80,31 @@ class Schedule {
   }
 
  private:
-  double slots_ = 0, latest_start_ = 0, copies_ready_ = 0;
+  void Commit(std::uint32_t instruction, double start) {
+    events_.push_back({CopyEvent::Kind::kCommit, instruction, start});
+    groups_.push_back(std::max(open_ready_, groups_.empty() ? 0 : groups_.back()));
+    open_ready_ = 0;
+  }
+
+  /// Copies and waits keep their place among the instructions (they are volatile), and nothing
+  /// behind a wait starts before it ends.
+  [[nodiscard]] double Wait(std::uint32_t instruction, double start,
+                            const InstructionTiming& timing) {
+    const double comes = std::max(start, slots_);
+    events_.push_back({CopyEvent::Kind::kWait, instruction, comes});
+    const double ends = std::max(timing.copies_arrive, GroupsReady(*timing.copies_left));
+    earliest_ = ends > comes ? ends : start;
+    return earliest_;
+  }
+
+  /// When all groups of this segment but the `left` newest ones are there.
+  [[nodiscard]] double GroupsReady(std::uint32_t left) const {
+    return groups_.size() > left ? groups_[groups_.size() - 1 - left] : 0;
+  }
+
+  double slots_ = 0, latest_start_ = 0, earliest_ = 0, open_ready_ = 0;
+  std::vector<double> groups_;
+  std::vector<CopyEvent> events_;
   std::map<std::uint32_t, double> ready_;
   std::set<std::uint32_t> written_, read_first_;
 };
@@ -93,12 +125,27 @@ std::vector<Segment> CutIntoSegments(const ptx::Function& kernel) {
   return segments;
 }
 
-double SegmentCycles(const ptx::Function& kernel, const Segment& segment,
-                     std::span<const InstructionTiming> timing) {
+namespace {
+
+Schedule RunSegment(const ptx::Function& kernel, const Segment& segment,
+                    std::span<const InstructionTiming> timing) {
   Schedule schedule;
   for (std::uint32_t i = segment.first; i < segment.end; ++i) {
-    schedule.Add(ptx::AccessOf(kernel.body[i]), timing[i]);
+    schedule.Add(i, ptx::AccessOf(kernel.body[i]), timing[i]);
   }
+  return schedule;
+}
+
+}  // namespace
+
+std::vector<CopyEvent> CopyEvents(const ptx::Function& kernel, const Segment& segment,
+                                  std::span<const InstructionTiming> timing) {
+  return RunSegment(kernel, segment, timing).events();
+}
+
+double SegmentCycles(const ptx::Function& kernel, const Segment& segment,
+                     std::span<const InstructionTiming> timing) {
+  const Schedule schedule = RunSegment(kernel, segment, timing);
   const double refill = EndsInBranch(kernel, segment) ? kBranchRefill : 0;
   const double cycles = schedule.cycles() + refill;
   return LoopsToItself(kernel, segment) ? std::max(cycles, schedule.carried()) : cycles;

@@ -71,7 +71,7 @@ class DemandSum {
     sum_.l1 += merge.wavefronts;
     if (access.kind == MemoryKind::kLoad) {
       sum_.shared_load_wavefronts += merge.wavefronts;
-    } else {
+    } else if (access.kind == MemoryKind::kStore) {
       sum_.shared_store_wavefronts += merge.wavefronts;
     }
   }

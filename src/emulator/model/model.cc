@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "emulator/model/copy_waits.h"
 #include "emulator/model/cost_table.h"
 #include "emulator/model/critical_path.h"
 #include "emulator/model/demand.h"
@@ -103,10 +104,15 @@ InstructionTiming TimingOf(const Launch& launch, std::size_t i) {
     return {.slots = 1, .delay = launch.spec.latency_barrier};
   }
   InstructionTiming timing{.slots = cost.issue, .latency = cost.latency};
-  // Waiting for all copies exposes those just issued; leaving some in flight is what hides them.
-  const bool waits = op.Has("wait_all") ||
-                     (op.Has("wait_group") && !op.operands.empty() && op.operands[0].bits == 0);
-  timing.waits_for_copies = waits && op.Has("async");
+  if (!op.parts.empty() && op.parts.front() == "cp" && op.Has("async")) {
+    timing.commits_copies = op.Has("commit_group") || op.Has("wait_all");
+    if (op.Has("wait_all")) {
+      timing.copies_left = 0;
+    } else if (op.Has("wait_group") && !op.operands.empty()) {
+      timing.copies_left = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(op.operands[0].bits, std::numeric_limits<std::uint32_t>::max()));
+    }
+  }
   return timing;
 }
 
@@ -118,15 +124,28 @@ double WarpCycles(const Launch& launch) {
   for (std::size_t i = 0; i < launch.kernel.body.size(); ++i) {
     timing.push_back(TimingOf(launch, i));
   }
-  double cycles = 0;
-  for (const Segment& segment : launch.segments) {
-    const auto runs = static_cast<double>(launch.counters[segment.first].warps);
-    if (runs > 0) {
-      cycles += runs * SegmentCycles(launch.kernel, segment, timing);
-    }
-  }
+  // The warps of a CTA come to the same place together and take turns at issuing.
   constexpr std::uint64_t kWarp = 32;
   const std::uint64_t warps_per_cta = (launch.report.block.Count() + kWarp - 1) / kWarp;
+  const double turns = std::max(1.0, double(warps_per_cta) / launch.spec.warp_schedulers);
+  for (InstructionTiming& t : timing) {
+    t.slots *= turns;
+  }
+  std::vector<double> runs;
+  for (const Segment& segment : launch.segments) {
+    runs.push_back(static_cast<double>(launch.counters[segment.first].warps));
+  }
+  const CopyWaits waits = FindCopyWaits(launch.kernel, launch.segments, runs, timing);
+  double cycles = 0;
+  for (std::size_t s = 0; s < launch.segments.size(); ++s) {
+    const double first = waits.first_runs[s];
+    if (first > 0) {
+      cycles += first * SegmentCycles(launch.kernel, launch.segments[s], waits.first);
+    }
+    if (runs[s] > first) {
+      cycles += (runs[s] - first) * SegmentCycles(launch.kernel, launch.segments[s], waits.steady);
+    }
+  }
   return cycles / double(launch.report.ctas_executed * warps_per_cta);
 }
 

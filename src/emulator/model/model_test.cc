@@ -190,6 +190,37 @@ TEST(Model, WaitingForAllCopiesExposesTheirLatency) {
   EXPECT_LT(LatencyOfCopies("1"), 700 + 10);
 }
 
+TEST(Model, WarpsOfABlockTakeTurnsAtIssuing) {
+  const auto latency = [](std::uint32_t threads) {
+    std::string body;
+    for (int i = 0; i < 1000; ++i) {
+      body += "fma.rn.f32 %f1,%f2,%f3,%f4;";
+    }
+    const ptx::Function kernel = TestKernel(body + "ret;");
+    simt::LaunchReport report = Report(kernel);
+    report.block = {threads, 1, 1};
+    report.ctas = 132;  // one a SM
+    for (simt::InstructionCounters& c : report.instructions) {
+      c.warps = kExecuted * threads / 32;
+    }
+    return CyclesOf(ModelTime(TestSpec(), kernel, report, Registers(32)), "latency") - 700;
+  };
+  // Four schedulers: four warps issue at once, eight need twice as long.
+  EXPECT_NEAR(latency(128), 1001, 1);
+  EXPECT_NEAR(latency(256), 2002, 1);
+}
+
+TEST(Model, CopiesTakeTheL1OnBothSidesAndAreNoStores) {
+  const ptx::Function kernel = TestKernel("cp.async.cg.shared.global [%r1],[%l1],16; ret;");
+  simt::LaunchReport report = Report(kernel);
+  SetGlobal(report.instructions[0], 16, 4);
+  report.instructions[0].wavefronts = kWarps * 8;
+  const ModelledTime time = ModelTime(TestSpec(), kernel, report, Registers(32));
+  EXPECT_NEAR(CyclesOf(time, "l1"), 64 * (4 + 8), 1e-9);
+  EXPECT_EQ(time.shared_store_wavefronts, 0);
+  EXPECT_NEAR(time.l2_bytes, double{kCtas} * 8 * 16 * 32, 1e-6);
+}
+
 TEST(Model, LocalMemoryGoesThroughL1) {
   const ptx::Function kernel = TestKernel("ld.local.f32 %f1,[%l1]; st.local.f32 [%l1+4],%f1; ret;");
   simt::LaunchReport report = Report(kernel);

@@ -102,6 +102,7 @@ struct Access {
   ptx::Type type = ptx::Type::kNone;
   std::uint32_t operand[4] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot};
   std::uint32_t operand2 = kNoSlot;
+  bool operand2_negated = false;  ///< cp.async: of ignore-src
 };
 
 /// bar.sync and its relatives.

@@ -239,6 +239,7 @@ void Machine::StartCta(Cta& cta, std::uint64_t linear) {
   }
   const FunctionCode& code = *kernel->functions[0];
   cta.barriers = {};
+  cta.arrivals.clear();
   cta.live_threads = static_cast<std::uint32_t>(config->block.Count());
   // A GPU leaves in shared memory what other blocks left there: never the zeros that a forgotten
   // initialisation needs. All ones read as a NaN and as -1.
@@ -254,6 +255,7 @@ void Machine::StartCta(Cta& cta, std::uint64_t linear) {
     warp.favoured = 0;
     warp.regroup = false;
     warp.last_segment = 0;
+    warp.copies.Clear();
     for (const auto& frame : warp.frames) {
       frame->live = 0;
       frame->constants_filled = false;

@@ -93,6 +93,8 @@ bool Decoder::Dispatch(const Instruction& in, Decoded& d) {
       {"st", &Decoder::LoadStore},
       {"atom", &Decoder::Atomic},
       {"red", &Decoder::Atomic},
+      {"cp", &Decoder::AsyncCopy},
+      {"mbarrier", &Decoder::MBarrier},
       {"bra", &Decoder::Branch},
       {"brx", &Decoder::BranchIndexed},
       {"ret", &Decoder::Leave},

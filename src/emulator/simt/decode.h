@@ -55,6 +55,12 @@ class Decoder {
   [[nodiscard]] bool Cvta(const Instruction& in, Decoded& d);
   [[nodiscard]] bool IsSpace(const Instruction& in, Decoded& d);
 
+  // decode_async.cc
+  [[nodiscard]] bool AsyncCopy(const Instruction& in, Decoded& d);
+  [[nodiscard]] bool MBarrier(const Instruction& in, Decoded& d);
+  [[nodiscard]] bool CopyArrival(const Instruction& in, Decoded& d);
+  [[nodiscard]] bool CopyOperands(const Instruction& in, Decoded& d);
+
   // decode_memory.cc
   [[nodiscard]] bool LoadStore(const Instruction& in, Decoded& d);
   [[nodiscard]] bool Parameter(const Instruction& in, Decoded& d, Access access);

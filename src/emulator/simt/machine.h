@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/simt/async_copy.h"
 #include "emulator/simt/code.h"
 #include "emulator/simt/engine.h"
 #include "emulator/simt/report.h"
@@ -109,6 +110,7 @@ struct Warp {
   bool polled = false;                         ///< read something strongly in this slice
   bool yields = false;                         ///< nanosleep: ends the slice
   bool regroup = false;                        ///< several fragments changed state: look for equals
+  AsyncCopies copies;                          ///< in flight
   std::uint32_t last_segment = 0;              ///< highest segment from which lanes left the kernel
 };
 
@@ -121,6 +123,14 @@ struct Barrier {
   bool mixed = false;              ///< another instruction arrived too
 };
 
+/// cp.async.mbarrier.arrive: lanes whose arrival comes when their copies are done.
+struct AsyncArrival {
+  std::uint32_t barrier = 0;  ///< offset in shared memory
+  Warp* warp = nullptr;
+  LaneMask lanes = 0;
+  std::uint64_t before = 0;  ///< copies with smaller numbers
+};
+
 struct Cta {
   std::uint64_t linear = 0;
   Dim3 id;
@@ -130,6 +140,7 @@ struct Cta {
   std::uint64_t shared_bytes = 0;
   std::uint64_t local_bytes = 0;  ///< per thread
   std::array<Barrier, 16> barriers;
+  std::vector<AsyncArrival> arrivals;  ///< at mbarriers, not yet due
   std::uint32_t live_threads = 0;
   std::unique_ptr<RaceDetector> race;  ///< check mode
 };

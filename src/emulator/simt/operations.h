@@ -29,6 +29,24 @@ void Add64(std::byte* registers, const AluOperands& operands, LaneMask mask);
 /// For atom, red (extra: Access). nullptr when the combination does not exist.
 [[nodiscard]] Operation SelectAtomic(const Access& access);
 
+// async_copy.cc: cp.async (extra: two Accesses, source and destination), commit_group, wait_group
+// (extra: groups that may stay), wait_all.
+[[nodiscard]] bool RunAsyncCopy(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunAsyncCommit(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunAsyncWait(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunAsyncWaitAll(Context& context, const Decoded& d, LaneMask on);
+
+// mbarrier.cc (extra: Access of the object; value[0]: state or predicate written, operand[0]:
+// count, state or parity). Access::op is not used.
+[[nodiscard]] bool RunMBarrierInit(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunMBarrierInvalidate(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunMBarrierArrive(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunMBarrierArriveDrop(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunMBarrierWaitState(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunMBarrierWaitParity(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunMBarrierCopyArrive(Context& context, const Decoded& d, LaneMask on);
+[[nodiscard]] bool RunMBarrierCopyArriveNoInc(Context& context, const Decoded& d, LaneMask on);
+
 // warp_ops.cc: operands as the decoder's comments say; member mask in src[3] unless noted.
 [[nodiscard]] bool RunShuffleIdx(Context& context, const Decoded& d, LaneMask on);
 [[nodiscard]] bool RunShuffleUp(Context& context, const Decoded& d, LaneMask on);

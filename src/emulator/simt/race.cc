@@ -86,7 +86,10 @@ void RaceDetector::Read(Context& context, const Decoded& d, const std::uint32_t*
     const std::uint32_t end = (offsets[lane] + bytes - 1) / granule_;
     for (std::uint32_t i = offsets[lane] / granule_; i <= end; ++i) {
       Cell& cell = cells_[i];
-      if (cell.write_clock == 0 && !reported) {
+      if (cell.copying && !reported) {
+        ReportCopy(context, d, lane, i * granule_, false, cell);
+        reported = true;
+      } else if (cell.write_clock == 0 && !reported) {
         ReportUninitialised(context, d, lane, i * granule_);
         reported = true;
       } else if (!Ordered(warp, cell.write_warp, cell.write_clock) && !reported) {
@@ -108,6 +111,10 @@ void RaceDetector::Write(Context& context, const Decoded& d, const std::uint32_t
     const std::uint32_t end = (offsets[lane] + bytes - 1) / granule_;
     for (std::uint32_t i = offsets[lane] / granule_; i <= end; ++i) {
       Cell& cell = cells_[i];
+      if (!reported && cell.copying) {
+        ReportCopy(context, d, lane, i * granule_, true, cell);
+        reported = true;
+      }
       if (!reported && !Ordered(warp, cell.write_warp, cell.write_clock)) {
         Report(context, d, lane, i * granule_, true, "wrote", cell.write_instruction,
                cell.write_warp);
@@ -127,6 +134,32 @@ void RaceDetector::Write(Context& context, const Decoded& d, const std::uint32_t
       cell = Cell{.write_clock = clocks_[warp][warp],
                   .write_instruction = d.instruction,
                   .write_warp = static_cast<std::uint8_t>(warp)};
+    }
+  }
+}
+
+void RaceDetector::StartCopy(Context& context, const Decoded& d, const std::uint32_t* offsets,
+                             LaneMask on, std::uint32_t bytes) {
+  // All lanes first: those of one instruction are not set against each other.
+  Write(context, d, offsets, on, bytes);
+  for (LaneMask rest = on; rest != 0; rest &= rest - 1) {
+    const std::uint32_t offset = offsets[std::countr_zero(rest)];
+    for (std::uint32_t i = offset / granule_; i <= (offset + bytes - 1) / granule_; ++i) {
+      cells_[i].copying = true;
+    }
+  }
+}
+
+void RaceDetector::FinishCopy(const std::uint32_t* offsets, LaneMask on, std::uint32_t bytes,
+                              const Warp* waited) {
+  for (LaneMask rest = on; rest != 0; rest &= rest - 1) {
+    const std::uint32_t offset = offsets[std::countr_zero(rest)];
+    for (std::uint32_t i = offset / granule_; i <= (offset + bytes - 1) / granule_; ++i) {
+      cells_[i].copying = false;
+      if (waited != nullptr) {
+        cells_[i].write_clock = clocks_[waited->index][waited->index];
+        cells_[i].write_warp = static_cast<std::uint8_t>(waited->index);
+      }
     }
   }
 }
@@ -162,6 +195,24 @@ void RaceDetector::Report(Context& context, const Decoded& d, int lane, std::uin
   fault.message =
       fmt::format("{} offset {} of shared memory, which warp {} {}{} with no barrier in between",
                   store ? "wrote" : "read", offset, other, earlier, where);
+  context.machine->Report(context, d, lane, std::move(fault));
+}
+
+void RaceDetector::ReportCopy(Context& context, const Decoded& d, int lane, std::uint32_t offset,
+                              bool store, const Cell& cell) {
+  Fault fault;
+  fault.kind = FaultKind::kRace;
+  fault.fatal = false;
+  fault.address = offset;
+  const std::vector<ptx::Instruction>& body = context.code->function->body;
+  const std::string where =
+      cell.write_instruction < body.size()
+          ? At(context.machine->program->module(), body[cell.write_instruction].where)
+          : std::string();
+  fault.message = fmt::format(
+      "{} offset {} of shared memory while the asynchronous copy to it by warp {}{} was in flight: "
+      "the copying thread had not waited for its group",
+      store ? "wrote" : "read", offset, cell.write_warp, where);
   context.machine->Report(context, d, lane, std::move(fault));
 }
 

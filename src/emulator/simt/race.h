@@ -12,6 +12,7 @@ namespace kernelpro::simt {
 
 struct Context;
 struct Decoded;
+struct Warp;
 
 /// Happens-before race detection on one CTA's shared memory, warp against warp, with vector clocks
 /// (in the manner of FastTrack, Flanagan and Freund, PLDI 2009), and reads of what nobody wrote.
@@ -30,6 +31,14 @@ class RaceDetector {
             std::uint32_t bytes);
   void Write(Context& context, const Decoded& d, const std::uint32_t* offsets, LaneMask on,
              std::uint32_t bytes);
+  /// An asynchronous copy writes at any time from its start to its finish, which its own warp sees
+  /// in its wait: whoever touches the words in between, its own thread included, races with it.
+  void StartCopy(Context& context, const Decoded& d, const std::uint32_t* offsets, LaneMask on,
+                 std::uint32_t bytes);
+  /// `waited` has waited for it. nullptr: nobody has; the copy counts as written when it was
+  /// issued, and its arrival at an mbarrier orders it.
+  void FinishCopy(const std::uint32_t* offsets, LaneMask on, std::uint32_t bytes,
+                  const Warp* waited);
   /// Atomics and volatile accesses: order this warp after all earlier releases of the same words.
   void Acquire(const Context& context, const std::uint32_t* offsets, LaneMask on);
   void ReleaseTo(const Context& context, const std::uint32_t* offsets, LaneMask on);
@@ -46,6 +55,7 @@ class RaceDetector {
     std::uint32_t shared_readers = 0;  ///< 1 + index into read_clocks_, when several warps read
     std::uint8_t write_warp = 0;
     std::uint8_t read_warp = 0;
+    bool copying = false;  ///< write_warp's copy is in flight
   };
 
   [[nodiscard]] bool Ordered(std::uint32_t warp, std::uint32_t other, std::uint32_t clock) const {
@@ -54,6 +64,8 @@ class RaceDetector {
 
   void Report(Context& context, const Decoded& d, int lane, std::uint32_t offset, bool store,
               const char* earlier, std::uint32_t instruction, std::uint32_t other);
+  void ReportCopy(Context& context, const Decoded& d, int lane, std::uint32_t offset, bool store,
+                  const Cell& cell);
   void ReportUninitialised(Context& context, const Decoded& d, int lane, std::uint32_t offset);
   void NoteRead(Cell& cell, std::uint32_t warp, std::uint32_t instruction);
 
