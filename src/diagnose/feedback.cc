@@ -187,16 +187,19 @@ std::string Experiment(const Diagnosis& diagnosis) {
 }
 
 /// Rule 5: prediction against outcome.
-std::string Last(const Outcome& o) {
+std::string Last(const Outcome& o, const Diagnosis& diagnosis) {
   if (o.before_us <= 0 || o.after_us <= 0) {
     return {};
   }
   const double gained = o.before_us / o.after_us;
   const double promised = 1 / (1 - std::clamp(o.bound, 0.0, 0.999));
-  const std::string_view verdict = gained < 1.02 ? "its cause was not what limits this kernel"
-                                   : gained < 1 + 0.3 * (promised - 1)
-                                       ? "something else limits the rest"
-                                       : "it was worth following";
+  const bool still_there = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                       [&o](const Finding& finding) { return finding.id == o.id; });
+  const std::string_view verdict =
+      gained < 1.02 && still_there        ? "the change did not remove it, it is still found"
+      : gained < 1.02                     ? "its cause was not what limits this kernel"
+      : gained < 1 + 0.3 * (promised - 1) ? "something else limits the rest"
+                                          : "it was worth following";
   return fmt::format("LAST    {}: predicted at most {:.2f}x, got {:.2f}x; {}.\n", Clean(o.title),
                      promised, gained, verdict);
 }
@@ -317,7 +320,7 @@ std::string FeedbackText(const Diagnosis& diagnosis, const Profile& profile,
   Budget out;
   out.Must(Opening(diagnosis, profile, *kernel));
   if (options.outcome) {
-    out.Must(Last(*options.outcome));
+    out.Must(Last(*options.outcome, diagnosis));
   }
   if (diagnosis.findings.empty()) {
     out.Must(Experiment(diagnosis));
