@@ -50,10 +50,14 @@ class Reader : public AnswerReader {
         Stop(*delta);
       }
       ReadUsage(json, true);
+    } else if (type == "message_stop") {
+      ended_ = true;
     }
-    // ping, content_block_stop, message_stop and kinds to come say nothing that is needed.
+    // ping, content_block_stop and kinds to come say nothing that is needed.
     return Ok();
   }
+
+  [[nodiscard]] bool Ended() const override { return ended_; }
 
   Status Whole(std::string_view body) override {
     KP_ASSIGN_OR_RETURN(const Json json, ParseJson(body));
@@ -174,6 +178,7 @@ class Reader : public AnswerReader {
 
   std::string answer_tool_;
   Reading reading_;
+  bool ended_ = false;
   std::map<std::uint64_t, Block> blocks_;
   std::string stop_;
   std::uint64_t plain_input_ = 0;

@@ -59,6 +59,8 @@ class Body {
 
   [[nodiscard]] const std::string& text() const { return text_; }
 
+  [[nodiscard]] bool Ended() const { return reader_->Ended(); }
+
   [[nodiscard]] Reading Finish() { return reader_->Finish(); }
 
  private:
@@ -160,8 +162,10 @@ Attempt RunAttempt(Transport& transport, const ClientOptions& options, const Cha
                    const HttpRequest& http, const Usage& at_most, std::int64_t unix_now,
                    const std::stop_token& stop) {
   Body body(MakeReader(options.endpoint, request));
+  HttpRequest asked = http;
+  asked.answered = [&body] { return body.Ended(); };
   const HttpOutcome outcome = transport.Post(
-      http,
+      asked,
       [&body](const HttpHead& head, std::string_view piece) { return body.Take(head, piece); },
       stop);
   const int status = outcome.head.status;

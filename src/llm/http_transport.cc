@@ -242,6 +242,10 @@ class HttpTransport : public Transport {
         uploaded = up;
         last_news = now;
       }
+      const bool answered = request.answered && request.answered();
+      if (answered && now - last_news >= kLinger) {
+        return {HttpEnd::kWhole, {}, true, ""};
+      }
       const auto left = start + request.total_timeout - now;
       const auto idle_left = last_news + request.idle_timeout - now;
       if (left <= left.zero()) {
@@ -252,7 +256,8 @@ class HttpTransport : public Transport {
       }
       const auto wait = std::chrono::ceil<milliseconds>(std::min(left, idle_left));
       curl_multi_poll(connection.multi.get(), nullptr, 0,
-                      static_cast<int>(std::min<long long>(wait.count(), 1000)), nullptr);
+                      static_cast<int>(std::min<long long>(wait.count(), answered ? 100 : 1000)),
+                      nullptr);
     }
   }
 

@@ -312,6 +312,25 @@ TEST_F(HttpTransportTest, SilenceIsIdleAndSignsOfLifeAreNot) {
   EXPECT_EQ(Post(*transport_, request).outcome.end, HttpEnd::kTotalTimeout);
 }
 
+// Some servers keep the connection open behind the end of a stream; others still have something to
+// say.
+TEST_F(HttpTransportTest, AnAnswerThatIsOverIsNotWaitedFor) {
+  Server server([&](int fd, const std::string&) {
+    Send(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nover");
+    return !Receive(fd).empty();  // Until the client hangs up.
+  });
+  HttpRequest request = To(server.url());
+  request.idle_timeout = 60s;
+  bool over = true;
+  request.answered = [&over] { return over; };
+  const Got got = Post(*transport_, request);
+  EXPECT_EQ(got.outcome.end, HttpEnd::kWhole);
+  EXPECT_EQ(got.body, "over");
+  over = false;
+  request.idle_timeout = 400ms;
+  EXPECT_EQ(Post(*transport_, request).outcome.end, HttpEnd::kIdle);
+}
+
 TEST_F(HttpTransportTest, CutConnections) {
   std::string answer;
   Server server([&](int fd, const std::string&) {

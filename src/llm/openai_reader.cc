@@ -20,11 +20,14 @@ class Reader : public AnswerReader {
  public:
   Status Event(const SseEvent& event) override {
     if (event.data == "[DONE]") {
+      ended_ = true;
       return Ok();
     }
     KP_ASSIGN_OR_RETURN(const Json json, ParseJson(event.data));
     return Object(json, "delta");
   }
+
+  [[nodiscard]] bool Ended() const override { return ended_; }
 
   Status Whole(std::string_view body) override {
     KP_ASSIGN_OR_RETURN(const Json json, ParseJson(body));
@@ -147,6 +150,7 @@ class Reader : public AnswerReader {
   }
 
   Reading reading_;
+  bool ended_ = false;
   std::map<std::uint64_t, ToolCall> calls_;
   std::string finish_, refusal_;
 };

@@ -28,7 +28,12 @@ struct HttpRequest {
   std::chrono::milliseconds connect_timeout{15'000};
   std::chrono::milliseconds idle_timeout{300'000};
   std::chrono::milliseconds total_timeout{1'800'000};
+  /// Whether the body has said that it is over. Its connection's end is then waited for kLinger
+  /// only: some servers keep it open behind the last event. Empty: the connection alone decides.
+  std::function<bool()> answered = {};
 };
+
+inline constexpr std::chrono::milliseconds kLinger{1000};
 
 struct HttpHead {
   int status = 0;  ///< 0: no answer came

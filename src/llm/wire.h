@@ -44,6 +44,8 @@ class AnswerReader {
   [[nodiscard]] virtual Status Event(const SseEvent& event) = 0;
   /// A whole answer that was not streamed.
   [[nodiscard]] virtual Status Whole(std::string_view body) = 0;
+  /// Whether the stream's own end mark has come.
+  [[nodiscard]] virtual bool Ended() const = 0;
   /// After the last byte: calls in order, `problem` but for the schema.
   [[nodiscard]] virtual Reading Finish() = 0;
 };
