@@ -68,6 +68,7 @@ cp -rL "$resources/include" "$out/lib/clang/$(basename "$resources")/"
 
 cp "$here/LICENSE" "$here/third_party.md" "$out/share/doc/"
 cp -r "$here/examples/tasks" "$out/share/kernelpro/tasks"
+if [[ -d $here/examples/runs ]]; then cp -r "$here/examples/runs" "$out/share/kernelpro/runs"; fi
 if [[ -d $here/tests/exploits ]]; then
   cp -r "$here/tests/exploits" "$out/share/kernelpro/exploits"
 fi

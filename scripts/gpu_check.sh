@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything that only a GPU can show, on a machine with an NVIDIA GPU and the CUDA toolkit; nothing is
 # installed: scripts/gpu_check.sh [BUNDLE_FOLDER] [PART...]. Parts: doctor tests clock selftest optimize
-# experts (default: all but experts). Without a folder build/release is used. A table comes last; exit code 1 when a part failed.
+# experts agents (default: all but experts and agents). Without a folder build/release is used. A table comes last; exit code 1 when a part failed.
 #   KP_OUT      folder for the reports of the parts (default: a new temporary one)
 #   KP_RUNS     runs of the exploit suite (3)          KP_DEVICE   cuda
 #   KP_EXPERTS  programs of tests/gpu/experts (all), KP_SECONDS for them (560)
@@ -96,6 +96,21 @@ for part in "${parts[@]}"; do
           row "diagnose $name" "$(judge $code)" "$(grep -m1 '^\[' "$out/diagnose_$name.txt")"
         done
       done
+      ;;
+    agents)
+      # The kernels that outside agents wrote on the emulator, and PyTorch's own operations.
+      runs=$bundle/share/kernelpro/runs; [[ -d $runs ]] || runs=$here/examples/runs
+      for run in "$runs"/*/; do
+        name=$(basename "$run")
+        cp -r "$run" "$out/agent_$name"
+        kernelpro agent evaluate "$out/agent_$name" --device "$device" --all > "$out/agent_$name.txt" 2>&1; code=$?
+        sed -n '/judged elsewhere/,$p' "$out/agent_$name.txt"
+        row "agent's $name" "$(judge $code)" \
+          "$(awk '/ measured /' "$out/agent_$name.txt" | sed 's/.*  \([0-9.]*x\) of.*/\1/' | sort -rn | head -1) of the seed, best of $(grep -c ' measured ' "$out/agent_$name.txt")"
+      done
+      python3 "$here/benchmarks/torch_ops.py" > "$out/torch.txt" 2> "$out/torch.err"; code=$?
+      cat "$out/torch.txt"
+      row "PyTorch" "$(judge $code)" "$(head -1 "$out/torch.txt")"
       ;;
     *) echo "no part '$part'" >&2; exit 2 ;;
   esac

@@ -34,8 +34,10 @@ Status Check(const Submission& s) {
           fmt::format("the {} has {} bytes; at most {} are kept", name, text->size(), most));
     }
   }
-  if (Trim(s.candidate.source).empty()) {
-    return Fail(ErrorCode::kInvalidArgument, "the submitted source is empty");
+  if (s.candidate.source.find("kernelpro_run") == std::string::npos) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "there is no kernelpro_run in the submitted source: submit the whole kernel, not a "
+                "part of it or a diff");
   }
   return Ok();
 }
