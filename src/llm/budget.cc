@@ -69,16 +69,21 @@ Spent Budget::spent() const {
 }
 
 void Budget::Finish(const Price& price, const Usage& at_most, const std::optional<Usage>& charged) {
-  const std::scoped_lock lock(mutex_);
-  reserved_tokens_ -= Tokens(at_most);
-  // Sums of floating-point numbers do not come back to 0 by themselves.
-  reserved_dollars_ = --in_flight_ == 0 ? 0 : reserved_dollars_ - Cost(price, at_most);
-  if (charged) {
-    spent_.dollars += Cost(price, *charged);
-    spent_.input_tokens += charged->input;
-    spent_.output_tokens += charged->output;
-    ++spent_.requests;
-    spent_.estimated += charged->estimated ? 1 : 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    reserved_tokens_ -= Tokens(at_most);
+    // Sums of floating-point numbers do not come back to 0 by themselves.
+    reserved_dollars_ = --in_flight_ == 0 ? 0 : reserved_dollars_ - Cost(price, at_most);
+    if (charged) {
+      spent_.dollars += Cost(price, *charged);
+      spent_.input_tokens += charged->input;
+      spent_.output_tokens += charged->output;
+      ++spent_.requests;
+      spent_.estimated += charged->estimated ? 1 : 0;
+    }
+  }
+  if (charged && charged_) {
+    charged_();
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -70,6 +71,10 @@ class Budget {
 
   [[nodiscard]] Spent spent() const;
 
+  /// Called after each charge, by the thread that makes it, until it is set to nothing. Not while
+  /// questions are in flight on other threads.
+  void WhenCharged(std::function<void()> charged) { charged_ = std::move(charged); }
+
   /// Until the cap of time, at least 0; nothing when there is none.
   [[nodiscard]] std::optional<std::chrono::milliseconds> TimeLeft() const;
 
@@ -81,6 +86,7 @@ class Budget {
   const Caps caps_;
   const Clock& clock_;
   const std::chrono::nanoseconds start_;
+  std::function<void()> charged_;
   mutable std::mutex mutex_;
   Spent spent_;
   double reserved_dollars_ = 0;

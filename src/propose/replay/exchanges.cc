@@ -59,7 +59,7 @@ llm::Spent SpentOn(const std::vector<store::ExchangeRecord>& exchanges) {
 Result<std::unique_ptr<RecordingClient>> RecordingClient::Open(llm::ChatClient& inner,
                                                                store::RunStore& store,
                                                                llm::Price price,
-                                                               const llm::Budget* budget) {
+                                                               llm::Budget* budget) {
   std::unique_ptr<RecordingClient> client(new RecordingClient(inner, store, price, budget));
   KP_ASSIGN_OR_RETURN(std::vector<store::ExchangeRecord> exchanges, store.Exchanges());
   for (store::ExchangeRecord& e : exchanges) {
@@ -84,6 +84,36 @@ std::optional<llm::ChatResponse> RecordingClient::Remembered(const std::string& 
   return std::move(response).value();
 }
 
+Result<llm::ChatResponse> RecordingClient::AskAndCount(const llm::ChatRequest& request,
+                                                       store::ExchangeRecord* exchange,
+                                                       const std::stop_token& stop) {
+  if (budget_ == nullptr) {
+    exchange->input_tokens = exchange->output_tokens = 0;
+    return inner_.Ask(request, stop);
+  }
+  const store::ExchangeRecord one_attempt = *exchange;
+  const llm::Spent before = budget_->spent();
+  const auto count = [&](store::ExchangeRecord* into) {
+    const llm::Spent now = budget_->spent();
+    into->input_tokens += static_cast<std::int64_t>(now.input_tokens - before.input_tokens);
+    into->output_tokens += static_cast<std::int64_t>(now.output_tokens - before.output_tokens);
+    into->cost += now.dollars - before.dollars;
+  };
+  budget_->WhenCharged([&] {
+    store::ExchangeRecord so_far = one_attempt;  // Another attempt may be on its way already.
+    so_far.state = "sent";
+    count(&so_far);
+    // A store that cannot be written to is found when the answer is kept.
+    [[maybe_unused]] const Status kept = store_.FinishExchange(so_far);
+  });
+  Result<llm::ChatResponse> response = inner_.Ask(request, stop);
+  budget_->WhenCharged(nullptr);
+  exchange->input_tokens = exchange->output_tokens = 0;
+  exchange->cost = 0;
+  count(exchange);
+  return response;
+}
+
 Result<llm::ChatResponse> RecordingClient::Ask(const llm::ChatRequest& request,
                                                const std::stop_token& stop) {
   store::ExchangeRecord exchange;
@@ -100,14 +130,8 @@ Result<llm::ChatResponse> RecordingClient::Ask(const llm::ChatRequest& request,
   exchange.input_tokens = static_cast<std::int64_t>(at_most.input);
   exchange.output_tokens = static_cast<std::int64_t>(at_most.output);
   exchange.cost = budget_ != nullptr ? llm::Cost(price_, at_most) : 0;
-  const llm::Spent before = budget_ != nullptr ? budget_->spent() : llm::Spent{};
   KP_ASSIGN_OR_RETURN(exchange.id, store_.AddExchange(exchange));
-  Result<llm::ChatResponse> response = inner_.Ask(request, stop);
-  // The budget saw every attempt, the lost ones too.
-  const llm::Spent after = budget_ != nullptr ? budget_->spent() : llm::Spent{};
-  exchange.input_tokens = static_cast<std::int64_t>(after.input_tokens - before.input_tokens);
-  exchange.output_tokens = static_cast<std::int64_t>(after.output_tokens - before.output_tokens);
-  exchange.cost = after.dollars - before.dollars;
+  Result<llm::ChatResponse> response = AskAndCount(request, &exchange, stop);
   exchange.state = response ? "answered" : "failed";
   exchange.response = response ? llm::ResponseJson(*response) : response.error().message;
   exchange.model = response ? response->model : "";

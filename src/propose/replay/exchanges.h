@@ -31,7 +31,7 @@ class RecordingClient final : public llm::ChatClient {
   [[nodiscard]] static Result<std::unique_ptr<RecordingClient>> Open(llm::ChatClient& inner,
                                                                      store::RunStore& store,
                                                                      llm::Price price,
-                                                                     const llm::Budget* budget);
+                                                                     llm::Budget* budget);
 
   [[nodiscard]] std::string_view name() const override { return inner_.name(); }
 
@@ -43,15 +43,20 @@ class RecordingClient final : public llm::ChatClient {
 
  private:
   RecordingClient(llm::ChatClient& inner, store::RunStore& store, llm::Price price,
-                  const llm::Budget* budget)
+                  llm::Budget* budget)
       : inner_(inner), store_(store), price_(price), budget_(budget) {}
 
   [[nodiscard]] std::optional<llm::ChatResponse> Remembered(const std::string& hash);
+  /// Asks, and keeps what failed attempts cost as soon as it is known: the process may die before
+  /// the last one.
+  [[nodiscard]] Result<llm::ChatResponse> AskAndCount(const llm::ChatRequest& request,
+                                                      store::ExchangeRecord* exchange,
+                                                      const std::stop_token& stop);
 
   llm::ChatClient& inner_;
   store::RunStore& store_;
   llm::Price price_;
-  const llm::Budget* budget_;
+  llm::Budget* budget_;
   std::int64_t node_ = 0;
   std::multimap<std::string, std::string> unused_;  ///< hash -> response, oldest first
 };
