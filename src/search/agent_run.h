@@ -50,7 +50,8 @@ class AgentRun {
   /// kUnavailable while the seed has no result yet.
   [[nodiscard]] Result<NextParent> Next() const;
 
-  /// On disk when it returns. kInvalidArgument: no such parent, no action, an empty source, or a
+  /// On disk when it returns. kInvalidArgument: no such parent, no action, a text that is
+  /// too long or not one line, an empty source, a finding that the parent does not have, or a
   /// kernel that the run has already (the message names the node).
   [[nodiscard]] Result<NodeId> Submit(const Submission& submission);
 
