@@ -44,6 +44,7 @@ Result<search::SearchResult> Search(const OptimizeOptions& options, Parts& parts
        .time = std::chrono::milliseconds(static_cast<std::int64_t>(options.minutes * 60000)),
        .seed = parts.plan.search_seed,
        .repairs = RepairsOf(parts),
+       .first_children = FirstChildrenOf(parts),
        .gpu = parts.bench->device->info().title},
       stop);
   if (chosen.model && !parts.recorded) {

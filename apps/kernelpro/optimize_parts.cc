@@ -155,6 +155,19 @@ Result<Chosen> Choose(const OptimizeOptions& options, Parts& parts, const Clock&
   return chosen;
 }
 
+std::uint32_t FirstChildrenOf(const Parts& parts) {
+  const bool kernels = parts.recorded && parts.recorded->exchanges.empty();
+  const auto temperatures = parts.plan.more.find("seed_temperatures");
+  const auto rounds = parts.plan.more.find("seed_rounds");
+  long long times = 1;
+  if (kernels || temperatures == parts.plan.more.end() || temperatures->second.empty() ||
+      (rounds != parts.plan.more.end() && !ParseInteger(rounds->second, &times))) {
+    return 0;
+  }
+  return static_cast<std::uint32_t>(Split(temperatures->second, ',').size()) *
+         static_cast<std::uint32_t>(times);
+}
+
 std::uint32_t RepairsOf(const Parts& parts) {
   long long repairs = 2;
   const auto fact = parts.plan.more.find("repairs");

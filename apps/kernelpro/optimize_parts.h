@@ -52,5 +52,7 @@ struct Chosen {
 
 /// How many wrong kernels in a row are mended.
 [[nodiscard]] std::uint32_t RepairsOf(const Parts& parts);
+/// How many kernels are written from the task alone before the search begins.
+[[nodiscard]] std::uint32_t FirstChildrenOf(const Parts& parts);
 
 }  // namespace kernelpro::app

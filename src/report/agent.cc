@@ -369,6 +369,7 @@ AgentAnswer StatusAnswer(const search::RunState& state,
   answer.text =
       fmt::format("{} on {}: {} evaluated, {} waiting\nbest {}\n{}", task, device,
                   state.Evaluated(), waiting, NodeLine(BestOf(state), state), TreeText(state));
+  answer.text += "(* leads to the best)\n";
   if (!measurements.empty()) {
     answer.text += "\njudged elsewhere (never in one ranking with the above)\n" +
                    MeasurementsText(state, measurements);

@@ -96,13 +96,21 @@ std::optional<double> Value(const KernelProfile* kernel, std::string_view metric
 
 /// Three digits with the suffix that engineers use.
 std::string Short(double value) {
-  constexpr std::pair<double, const char*> kSuffixes[] = {{1e9, "G"}, {1e6, "M"}, {1e4, "k"}};
-  for (const auto& [size, suffix] : kSuffixes) {
-    if (std::abs(value) >= size) {
-      return fmt::format("{:.3g}{}", value / (size == 1e4 ? 1e3 : size), suffix);
+  struct Suffix {
+    double from, unit;
+    const char* name;
+  };
+
+  // From where three digits would round up to a thousand of the smaller unit.
+  constexpr Suffix kSuffixes[] = {{999.5e6, 1e9, "G"}, {999.5e3, 1e6, "M"}, {1e4, 1e3, "k"}};
+  for (const Suffix& suffix : kSuffixes) {
+    if (std::abs(value) >= suffix.from) {
+      return fmt::format("{:.3g}{}", value / suffix.unit, suffix.name);
     }
   }
-  return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+  // Three digits of a thousand and more would be 1.23e+03.
+  const bool whole = value == std::floor(value) || std::abs(value) >= 999.5;
+  return whole ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
 }  // namespace

@@ -33,6 +33,10 @@ Status Check(const Submission& s) {
           ErrorCode::kInvalidArgument,
           fmt::format("the {} has {} bytes; at most {} are kept", name, text->size(), most));
     }
+    // They stand in lines of reports, where a second line would pass for another node.
+    if (most == kMostAction && Trim(*text).find('\n') != std::string_view::npos) {
+      return Fail(ErrorCode::kInvalidArgument, fmt::format("the {} is one line", name));
+    }
   }
   if (s.candidate.source.find("kernelpro_run") == std::string::npos) {
     return Fail(ErrorCode::kInvalidArgument,

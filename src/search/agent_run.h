@@ -50,9 +50,9 @@ class AgentRun {
   /// kUnavailable while the seed has no result yet.
   [[nodiscard]] Result<NextParent> Next() const;
 
-  /// On disk when it returns. kInvalidArgument: no such parent, no action, a finding that the
-  /// parent does not have, a source without kernelpro_run, or a kernel that the run has already
-  /// (the message names the node).
+  /// On disk when it returns. kInvalidArgument: no such parent, no action, a text that is too long
+  /// or not one line, a finding that the parent does not have, a source without kernelpro_run, or a
+  /// kernel that the run has already (the message names the node).
   [[nodiscard]] Result<NodeId> Submit(const Submission& submission);
 
   /// Nodes without a result, oldest first.

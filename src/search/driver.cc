@@ -87,6 +87,10 @@ class Driver {
       const std::vector<Untried>& untried = state_.tree().At(*wrong).untried;
       return Choice{*wrong, untried.empty() ? 0 : untried.front().proposal};
     }
+    const TreeNode& root = state_.tree().At(store::kRoot);
+    if (root.CanGrow() && root.children.size() < options_.first_children) {
+      return Choice{store::kRoot, root.untried.empty() ? 0 : root.untried.front().proposal};
+    }
     Rng rng = Rng(options_.seed).Fork(state_.nodes().size());
     return parts_.policy.Choose(state_.tree(), rng);
   }

@@ -23,6 +23,8 @@ struct SearchOptions {
   std::uint64_t seed = 1;
   /// Of a proposer that is asked on demand: how many wrong kernels in a row may be mended.
   std::uint32_t repairs = 2;
+  /// And how many children the seed gets before anything else is tried.
+  std::uint32_t first_children = 0;
   std::string gpu = {};  ///< told to such a proposer
 };
 

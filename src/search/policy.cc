@@ -60,20 +60,23 @@ class Mcts final : public Policy {
 
  private:
   static constexpr double kExploration = 0.5;
+  static constexpr double kWinningLogSpeedup = 0.02;
   static constexpr double kWidth = 1.0;
   static constexpr double kWidthOfSuccess = 1.6;
   static constexpr double kWidthExponent = 0.6;
 
   static std::size_t Width(const Tree& tree, const TreeNode& node) {
+    const bool root = node.parent == 0;
     const bool success =
-        node.parent == 0 || node.log_speedup > tree.At(node.parent).log_speedup + 0.02;
-    const double factor = success ? kWidthOfSuccess : kWidth;
+        root || node.log_speedup > tree.At(node.parent).log_speedup + kWinningLogSpeedup;
     const double visits = tree.Statistics(node.id).visits;
     if (node.open) {
-      // Here a child costs a question to a model, and the node never runs out of children: of 12
-      // kernels 5 are made of the seed, the others further down.
-      return static_cast<std::size_t>(factor * std::sqrt(visits));
+      // Here a child costs a question to a model, and the node never runs out of children. The
+      // seed, the slowest of all, gets its 2nd, 3rd, 4th child when there are 4, 9, 16 nodes.
+      return static_cast<std::size_t>((success && !root ? kWidthOfSuccess : kWidth) *
+                                      std::sqrt(visits));
     }
+    const double factor = success ? kWidthOfSuccess : kWidth;
     return static_cast<std::size_t>(std::ceil(factor * std::pow(visits, kWidthExponent)));
   }
 

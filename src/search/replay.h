@@ -10,7 +10,8 @@
 
 namespace kernelpro::search {
 
-/// Makes the nodes of a recorded run in its order, then has nothing left.
+/// Makes the nodes of a recorded run in its order, then has nothing left. For a driver with
+/// SearchOptions::repairs = 0: a driver that may repair does so before it asks a policy.
 [[nodiscard]] std::unique_ptr<Policy> MakeRecordedOrder(std::vector<store::NodeRecord> recorded);
 
 /// Where two runs differ: "node 4: was ok, is race". Kernels, parents, actions and verdicts are

@@ -79,7 +79,9 @@ Result<std::unique_ptr<RunStore>> RunStore::OpenCopy(const fs::path& folder) {
   for (const char* name : {"run.db", "run.db-wal"}) {
     if (fs::exists(folder / name, error)) {
       fs::copy_file(folder / name, copy.path() / name, error);
-      fs::permissions(copy.path() / name, fs::perms::owner_read | fs::perms::owner_write, error);
+      if (!error) {
+        fs::permissions(copy.path() / name, fs::perms::owner_read | fs::perms::owner_write, error);
+      }
       if (error) {
         return Fail(ErrorCode::kIo,
                     fmt::format("cannot read {}: {}", (folder / name).string(), error.message()));

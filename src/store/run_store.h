@@ -139,6 +139,7 @@ class RunStore {
   /// On disk when it returns; takes the proposal it was made of, if any. Returns the new id.
   [[nodiscard]] virtual Result<NodeId> AddNode(const NodeRecord& node,
                                                std::optional<std::int64_t> proposal) = 0;
+  /// The first result of a node stays; a later one is dropped with its proposals.
   [[nodiscard]] virtual Status Finish(const NodeResult& result) = 0;
   [[nodiscard]] virtual Status TakeProposal(std::int64_t proposal) = 0;
   /// Also counts the parent's barren answers, or forgets them, and marks its exchanges as used.

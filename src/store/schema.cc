@@ -80,6 +80,11 @@ Status BringUpToDate(const Database& database, std::string_view shown) {
                             Printable(format, 40), kRunFormat));
   }
   return database.Transaction([&]() -> Status {
+    // Only now nobody else writes: another process may have done it in between.
+    KP_ASSIGN_OR_RETURN(const std::string still, Format(database));
+    if (still == kRunFormat) {
+      return Ok();
+    }
     KP_RETURN_IF_ERROR(RunAll(database, kFrom1To2));
     return database.Run("UPDATE fact SET value = ? WHERE name = 'format'", {kRunFormat});
   });

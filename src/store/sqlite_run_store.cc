@@ -97,12 +97,15 @@ Status SqliteRunStore::InsertProposals(NodeId node, const std::vector<ProposalRe
 
 Status SqliteRunStore::Finish(const NodeResult& result) {
   return database_.Transaction([&]() -> Status {
-    KP_RETURN_IF_ERROR(database_.Run(
+    bool first = false;
+    KP_RETURN_IF_ERROR(database_.Query(
         "UPDATE node SET done = 1, verdict = ?, verdict_reason = ?, time_us = ?, provenance = ?, "
-        "evaluation = ?, diagnosis = ?, feedback = ?, profile = ? WHERE id = ? AND done = 0",
+        "evaluation = ?, diagnosis = ?, feedback = ?, profile = ? WHERE id = ? AND done = 0 "
+        "RETURNING id",
         {result.verdict, result.verdict_reason, result.time_us, result.provenance,
-         result.evaluation, result.diagnosis, result.feedback, result.profile, result.node}));
-    return InsertProposals(result.node, result.proposals, result.declined);
+         result.evaluation, result.diagnosis, result.feedback, result.profile, result.node},
+        [&first](const Row&) { first = true; }));
+    return first ? InsertProposals(result.node, result.proposals, result.declined) : Ok();
   });
 }
 

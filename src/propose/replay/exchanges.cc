@@ -71,8 +71,8 @@ Result<std::unique_ptr<RecordingClient>> RecordingClient::Open(llm::ChatClient& 
 }
 
 std::optional<llm::ChatResponse> RecordingClient::Remembered(const std::string& hash) {
-  const auto found = unused_.find(hash);
-  if (found == unused_.end()) {
+  const auto found = unused_.lower_bound(hash);  // The oldest; find() may give any.
+  if (found == unused_.end() || found->first != hash) {
     return std::nullopt;
   }
   Result<llm::ChatResponse> response = llm::ParseResponseJson(found->second);
