@@ -328,5 +328,47 @@ TEST_F(RunRecordsTest, ACopyNeedsNoRightToWriteAndTouchesNothing) {
   fs::permissions(folder(), fs::perms(0755));
 }
 
+/// Ends a process whatever the test does.
+struct Killer {
+  ~Killer() {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+
+  pid_t pid;
+};
+
+TEST_F(RunRecordsTest, ACopyIsWholeWhileTheRunIsWritten) {
+  NewRun().reset();
+  const std::string large(64 << 10, 'x');  // the log is written back and begun anew often
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    auto store = RunStore::Open(folder());
+    for (int i = 2; i < 3000; ++i) {
+      NodeRecord node = Node(kRoot, std::to_string(i));
+      node.source = large + std::to_string(i);
+      if (!store || !(*store)->AddNode(node, std::nullopt)) {
+        ::_exit(1);
+      }
+    }
+    ::_exit(0);
+  }
+  const Killer killer{pid};
+  std::size_t most = 0;
+  for (int copies = 0; copies < 40; ++copies) {
+    const auto copy = RunStore::OpenCopy(folder());
+    ASSERT_TRUE(copy.ok()) << copy.error().message;
+    const auto nodes = (*copy)->Nodes();
+    ASSERT_TRUE(nodes.ok()) << nodes.error().message;
+    ASSERT_GE(nodes->size(), most) << "what was there once is lost";
+    most = nodes->size();
+    for (std::size_t i = 1; i < nodes->size(); ++i) {
+      ASSERT_EQ((*nodes)[i].id, static_cast<NodeId>(i + 1)) << "a hole";
+      ASSERT_EQ((*nodes)[i].source, large + std::to_string(i + 1));
+    }
+  }
+  EXPECT_GT(most, 1U) << "nothing was written meanwhile";
+}
+
 }  // namespace
 }  // namespace kernelpro::store

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <string>
 #include <system_error>
 #include <utility>
 
+#include "base/file.h"
 #include "store/database.h"
 #include "store/folder_lock.h"
 #include "store/schema.h"
@@ -23,6 +26,47 @@ Status MustHoldARun(const fs::path& folder) {
   }
   return Fail(ErrorCode::kNotFound,
               fmt::format("{} holds no run (there is no run.db in it)", folder.string()));
+}
+
+Status CopyIfThere(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  if (!fs::exists(from, error)) {
+    fs::remove(to, error);
+    return Ok();
+  }
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  if (!error) {
+    fs::permissions(to, fs::perms::owner_read | fs::perms::owner_write, error);
+  }
+  if (error) {
+    return Fail(ErrorCode::kIo, fmt::format("cannot read {}: {}", from.string(), error.message()));
+  }
+  return Ok();
+}
+
+/// The header of the log; SQLite gives it another number whenever it begins the log anew. Empty
+/// without a log.
+std::string LogHeader(const fs::path& folder) {
+  constexpr std::uint64_t kLogHeaderBytes = 32;  // sqlite.org/fileformat2.html, "The WAL File"
+  const Result<std::string> header = ReadFileHead(folder / "run.db-wal", kLogHeaderBytes);
+  return header ? *header : std::string();  // A log that cannot be read fails when it is copied.
+}
+
+/// The database and the log beside it, which holds what is not in the database yet. They fit
+/// together when the log was not begun anew in between: then what the database lacks is in it.
+Status CopyRun(const fs::path& folder, const fs::path& copy) {
+  constexpr int kMostAttempts = 50;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const std::string header = LogHeader(folder);
+    for (const char* name : {"run.db", "run.db-wal"}) {
+      KP_RETURN_IF_ERROR(CopyIfThere(folder / name, copy / name));
+    }
+    if (LogHeader(folder) == header) {
+      return Ok();
+    }
+  }
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("{} is being written faster than it can be copied", folder.string()));
 }
 
 }  // namespace
@@ -74,20 +118,7 @@ Result<std::unique_ptr<RunStore>> RunStore::OpenForReading(const fs::path& folde
 Result<std::unique_ptr<RunStore>> RunStore::OpenCopy(const fs::path& folder) {
   KP_RETURN_IF_ERROR(MustHoldARun(folder));
   KP_ASSIGN_OR_RETURN(TemporaryFolder copy, TemporaryFolder::Create("kernelpro-run"));
-  std::error_code error;
-  // The log beside it holds what is not yet in the database itself.
-  for (const char* name : {"run.db", "run.db-wal"}) {
-    if (fs::exists(folder / name, error)) {
-      fs::copy_file(folder / name, copy.path() / name, error);
-      if (!error) {
-        fs::permissions(copy.path() / name, fs::perms::owner_read | fs::perms::owner_write, error);
-      }
-      if (error) {
-        return Fail(ErrorCode::kIo,
-                    fmt::format("cannot read {}: {}", (folder / name).string(), error.message()));
-      }
-    }
-  }
+  KP_RETURN_IF_ERROR(CopyRun(folder, copy.path()));
   KP_ASSIGN_OR_RETURN(Database database, Database::Open(copy.path() / "run.db", false));
   KP_RETURN_IF_ERROR(BringUpToDate(database, folder.string()));
   return std::unique_ptr<RunStore>(
