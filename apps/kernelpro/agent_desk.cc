@@ -207,6 +207,7 @@ Result<AgentAnswer> AgentDesk::Next(const fs::path& run, std::optional<std::int6
 
 Result<AgentAnswer> AgentDesk::Submit(const fs::path& run, const search::Submission& submission,
                                       bool defer, bool* ok, const std::stop_token& stop) {
+  KP_RETURN_IF_ERROR(search::CheckIsWhole(submission.candidate));
   KP_ASSIGN_OR_RETURN(const Desk desk, OpenToWrite(run));
   KP_ASSIGN_OR_RETURN(const store::NodeId node, desk.run->Submit(submission));
   *ok = true;

@@ -38,10 +38,8 @@ Status Check(const Submission& s) {
       return Fail(ErrorCode::kInvalidArgument, fmt::format("the {} is one line", name));
     }
   }
-  if (s.candidate.source.find("kernelpro_run") == std::string::npos) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "there is no kernelpro_run in the submitted source: submit the whole kernel, not a "
-                "part of it or a diff");
+  if (Trim(s.candidate.source).empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "the submitted source is empty");
   }
   return Ok();
 }
@@ -73,6 +71,15 @@ Status CheckFinding(const std::string& finding, const store::NodeRecord& parent)
 
 AgentRun::AgentRun(store::RunStore& store, const Policy& policy, std::uint64_t seed)
     : store_(store), policy_(policy), seed_(seed), state_(store, {.enabled = true}) {}
+
+Status CheckIsWhole(const Candidate& candidate) {
+  if (candidate.source.find("kernelpro_run") == std::string::npos) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "there is no kernelpro_run in the submitted source: submit the whole kernel, not a "
+                "part of it or a diff");
+  }
+  return Ok();
+}
 
 bool IsWrong(const store::NodeRecord& node) {
   return node.done && node.verdict != Name(Verdict::kOk) &&

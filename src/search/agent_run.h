@@ -26,6 +26,9 @@ struct Submission {
   std::string origin;   ///< who wrote it; may be empty
 };
 
+/// kInvalidArgument for a source that cannot be a whole kernel: it does not define kernelpro_run.
+[[nodiscard]] Status CheckIsWhole(const Candidate& candidate);
+
 /// Judged and found wrong; what could not be judged is not.
 [[nodiscard]] bool IsWrong(const store::NodeRecord& node);
 
@@ -51,7 +54,7 @@ class AgentRun {
   [[nodiscard]] Result<NextParent> Next() const;
 
   /// On disk when it returns. kInvalidArgument: no such parent, no action, a text that is too long
-  /// or not one line, a finding that the parent does not have, a source without kernelpro_run, or a
+  /// or not one line, a finding that the parent does not have, an empty source, or a
   /// kernel that the run has already (the message names the node).
   [[nodiscard]] Result<NodeId> Submit(const Submission& submission);
 

@@ -85,7 +85,7 @@ class Spy final : public llm::ChatClient {
 
 TEST_F(ExchangesTest, AQuestionIsOnDiskBeforeItLeaves) {
   llm::FakeClock clock;
-  const llm::Budget budget({}, clock);
+  llm::Budget budget({}, clock);
   script.Say("kernel");
   int looked = 0;
   Spy spy(script, [&] {
@@ -170,7 +170,7 @@ TEST_F(ExchangesTest, AnAnswerThatLedToNothingYetIsNotPaidForTwice) {
   }
   Restart();
   llm::FakeClock clock;
-  const llm::Budget budget({}, clock);
+  llm::Budget budget({}, clock);
   ScriptedClient again;
   again.Say("paid for");
   const auto client = Record(again, &budget);
