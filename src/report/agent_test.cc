@@ -210,7 +210,8 @@ TEST_F(AgentTest, StatusShowsTheTreeAndTheWayToTheBest) {
             "*     node 5 (make_t25) of node 2: ok, 25.0 us modelled, 4.00x over the seed, 2.00x "
             "over node 2\n"
             "    node 4 (make_w) of node 1: wrong_result: first?[2J line\n"
-            "    node 6 (make_t99) of node 1: waits for a result\n");
+            "    node 6 (make_t99) of node 1: waits for a result\n"
+            "(* leads to the best)\n");
   const Json json = Json::parse(answer.json);
   EXPECT_EQ(json["task"], "rows");
   EXPECT_EQ(json["device"], "toy");
