@@ -38,7 +38,10 @@ void AddModel(CLI::App* c, ModelOptions& o) {
   add("--max-cost", o.max_cost, "Dollars that the run may spend, all sessions together")
       ->check(CLI::Range(0.0, 1e6));
   add("--max-tokens", o.max_tokens, "Tokens that the run may spend, in and out together");
-  add("--price", o.price, "Dollars per million tokens IN OUT, where the table has no price");
+  // Messages ask for IN,OUT; without the delimiter the next option would be taken for OUT.
+  add("--price", o.price, "Dollars per million tokens, where the table has no price")
+      ->delimiter(',')
+      ->type_name("IN,OUT");
   add("--prices", o.prices, "A table of prices of your own (docs/models.md)");
   c->add_flag("--dry-run", o.dry_run, "Print the prompts, their tokens and price; ask nobody")
       ->group(group);

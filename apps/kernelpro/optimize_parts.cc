@@ -138,11 +138,13 @@ Result<Chosen> Choose(const OptimizeOptions& options, Parts& parts, const Clock&
     chosen.own = MakeReplay(parts.recorded->nodes);
     chosen.policy = search::MakeRecordedOrder(parts.recorded->nodes);
   } else if (parts.recorded) {
-    const fs::path prompts = parts.recorded->folder / "prompts";
-    KP_ASSIGN_OR_RETURN(
-        chosen.model,
-        ModelProposer::Replay(parts.plan.more, fs::exists(prompts) ? prompts : fs::path(),
-                              *parts.bench, *parts.store, parts.recorded->exchanges));
+    fs::path prompts = options.model.prompts;  // To see where other prompts would part ways.
+    if (prompts.empty() && fs::exists(parts.recorded->folder / "prompts")) {
+      prompts = parts.recorded->folder / "prompts";
+    }
+    KP_ASSIGN_OR_RETURN(chosen.model,
+                        ModelProposer::Replay(parts.plan.more, prompts, *parts.bench, *parts.store,
+                                              parts.recorded->exchanges));
   } else if (parts.plan.proposer == "llm") {
     KP_ASSIGN_OR_RETURN(chosen.model,
                         ModelProposer::Open(parts.plan.more, options.model, options.minutes,
