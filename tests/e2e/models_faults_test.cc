@@ -117,7 +117,7 @@ TEST_F(ModelFaults, GarbageEndsTheSearchWithTheSeed) {
 
 TEST_F(ModelFaults, TheCapOfMoneyEndsTheSearchAndHolds) {
   const auto server = Serve();
-  constexpr double kCap = 0.3;
+  constexpr double kCap = 0.22;
   const Cli::Answer answer =
       Find(server->url(), {"--evaluations", "40", "--max-cost", std::to_string(kCap)});
   EXPECT_EQ(answer.exit_code, 0) << answer.err;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <regex>
 #include <string_view>
@@ -125,7 +126,14 @@ std::vector<std::string> Arguments(const Search& s) {
       "--base-url",    openai ? s.url + "/v1" : s.url,
       "--price",       "2,10",
       "--json"};
-  all.insert(all.end(), s.more.begin(), s.more.end());
+  for (std::size_t i = 0; i < s.more.size(); ++i) {
+    const auto known = std::find(all.begin(), all.end(), s.more[i]);
+    if (s.more[i].starts_with("--") && known != all.end()) {
+      *(known + 1) = s.more[++i];
+    } else {
+      all.push_back(s.more[i]);
+    }
+  }
   return all;
 }
 

@@ -36,7 +36,7 @@ struct Search {
   std::string url;  ///< as FakeServer::url says it
   int evaluations = 6;
   fake::Wire wire = fake::Wire::kOpenAi;
-  std::vector<std::string> more;
+  std::vector<std::string> more;  ///< a value of one of our own options takes its place
 };
 
 /// The arguments of a search with a model; 2 dollars a million tokens in and 10 out.
