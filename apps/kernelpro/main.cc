@@ -35,7 +35,8 @@ void AddModel(CLI::App* c, ModelOptions& o) {
       "The server, e.g. http://127.0.0.1:8080/v1 (default: the provider's)");
   add("--key-file", o.key_file,
       "File with the key, readable by you alone (default: $OPENAI_API_KEY, $ANTHROPIC_API_KEY)");
-  add("--max-cost", o.max_cost, "Dollars that the run may spend, all sessions together")
+  add("--max-cost", o.max_cost,
+      "Dollars that the run may spend, all sessions together; the last request may pass it")
       ->check(CLI::Range(0.0, 1e6));
   add("--max-tokens", o.max_tokens, "Tokens that the run may spend, in and out together");
   // Messages ask for IN,OUT; without the delimiter the next option would be taken for OUT.

@@ -25,6 +25,20 @@ Status MustHoldARun(const fs::path& folder) {
               fmt::format("{} holds no run (there is no run.db in it)", folder.string()));
 }
 
+/// `folder` is what the user knows it as.
+Result<Database> OpenDatabase(const fs::path& file, const fs::path& folder) {
+  Result<Database> database = Database::Open(file, false);
+  if (!database) {
+    return std::move(database).error().Wrap(folder.string());
+  }
+  if (Status known = BringUpToDate(*database, folder.string()); !known) {
+    Error error = std::move(known).error();
+    return error.message.starts_with(folder.string()) ? std::move(error)
+                                                      : std::move(error).Wrap(folder.string());
+  }
+  return database;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RunStore>> RunStore::Create(
@@ -57,16 +71,14 @@ Result<std::unique_ptr<RunStore>> RunStore::Create(
 Result<std::unique_ptr<RunStore>> RunStore::Open(const fs::path& folder) {
   KP_RETURN_IF_ERROR(MustHoldARun(folder));
   KP_ASSIGN_OR_RETURN(FolderLock lock, FolderLock::Take(folder));
-  KP_ASSIGN_OR_RETURN(Database database, Database::Open(folder / "run.db", false));
-  KP_RETURN_IF_ERROR(BringUpToDate(database, folder.string()));
+  KP_ASSIGN_OR_RETURN(Database database, OpenDatabase(folder / "run.db", folder));
   return std::unique_ptr<RunStore>(
       std::make_unique<SqliteRunStore>(folder, std::move(lock), std::move(database)));
 }
 
 Result<std::unique_ptr<RunStore>> RunStore::OpenForReading(const fs::path& folder) {
   KP_RETURN_IF_ERROR(MustHoldARun(folder));
-  KP_ASSIGN_OR_RETURN(Database database, Database::Open(folder / "run.db", false));
-  KP_RETURN_IF_ERROR(BringUpToDate(database, folder.string()));
+  KP_ASSIGN_OR_RETURN(Database database, OpenDatabase(folder / "run.db", folder));
   return std::unique_ptr<RunStore>(
       std::make_unique<SqliteRunStore>(folder, std::nullopt, std::move(database)));
 }
@@ -86,8 +98,7 @@ Result<std::unique_ptr<RunStore>> RunStore::OpenCopy(const fs::path& folder) {
       }
     }
   }
-  KP_ASSIGN_OR_RETURN(Database database, Database::Open(copy.path() / "run.db", false));
-  KP_RETURN_IF_ERROR(BringUpToDate(database, folder.string()));
+  KP_ASSIGN_OR_RETURN(Database database, OpenDatabase(copy.path() / "run.db", folder));
   return std::unique_ptr<RunStore>(
       std::make_unique<SqliteRunStore>(folder, std::nullopt, std::move(database), std::move(copy)));
 }

@@ -256,7 +256,7 @@ TEST_F(AgentTest, ADamagedRunIsSaidToBeOne) {
     for (const char* verb : {"next", "status", "report", "evaluate"}) {
       const Cli::Answer answer = Agent(verb);
       EXPECT_EQ(answer.exit_code, 2) << verb << answer.out;
-      EXPECT_THAT(answer.err, HasSubstr("run")) << verb;
+      EXPECT_THAT(answer.err, HasSubstr("damaged")) << verb;
     }
   }
 }
