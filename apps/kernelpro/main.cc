@@ -303,6 +303,16 @@ void AddClock(CLI::App& app, ClockOptions& o) {
   AddJson(c, &o.json);
 }
 
+/// True, after saying so, when `word` is no command of `app`: CLI11 would say that one is missing.
+bool IsUnknown(const CLI::App& app, const char* shown, const char* word) {
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == word; };
+  if (word == nullptr || word[0] == '-' || !app.get_subcommands(is_named).empty()) {
+    return false;
+  }
+  std::fprintf(stderr, "kernelpro: there is no command '%s'; see %s --help\n", word, shown);
+  return true;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("KernelPro makes CUDA kernels fast the way an expert does.", "kernelpro");
   app.require_subcommand(1);
@@ -345,9 +355,9 @@ int Main(int argc, char** argv) {
   AddTools(app, tools);
   AddJson(Add(app, "doctor", "Check what this machine has and lacks", "kernelpro doctor"),
           &doctor.json);
-  const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
-    std::fprintf(stderr, "kernelpro: there is no command '%s'; see kernelpro --help\n", argv[1]);
+  if (argc > 1 && (IsUnknown(app, "kernelpro", argv[1]) ||
+                   (std::string_view(argv[1]) == "agent" &&
+                    IsUnknown(*app.get_subcommand("agent"), "kernelpro agent", argv[2])))) {
     return 2;
   }
   try {

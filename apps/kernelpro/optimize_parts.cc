@@ -71,6 +71,11 @@ Result<Parts> OpenToReplay(const OptimizeOptions& options) {
   }
   const fs::path task = options.task.empty() ? recorded.folder / "task" : options.task;
   KP_ASSIGN_OR_RETURN(parts.bench, OpenBench(task, parts.plan.device, parts.plan.input_seed));
+  if (const auto name = old->Fact("task"); name && *name != parts.bench->task.name) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} is a run of the task {}, not of {}", recorded.folder.string(),
+                            Printable(*name, 80), parts.bench->task.name));
+  }
   parts.plan.device = parts.bench->device->info().id;
   parts.plan.proposer = "replay";
   KP_ASSIGN_OR_RETURN(parts.store,

@@ -46,9 +46,9 @@ Result<std::unique_ptr<RunStore>> RunStore::Create(
   std::error_code error;
   if (fs::exists(folder / "run.db", error)) {
     return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{} already holds a run; continue it with --resume {}, or name another "
-                            "folder",
-                            folder.string(), folder.string()));
+                fmt::format("{0} already holds a run; continue it with kernelpro optimize --resume "
+                            "{0} or kernelpro agent next {0}, or name another folder",
+                            folder.string()));
   }
   fs::create_directories(folder, error);
   if (error) {

@@ -172,6 +172,9 @@ TEST_F(AgentTest, SaysWhyASubmissionIsRefused) {
   refused(Agent("next", {"--node", "9"}), "there is no node 9");
   refused(Agent("note", {" "}), "needs a text");
   refused(cli_.Run({"agent", "next", "nowhere"}), "nowhere");
+  refused(cli_.Run({"agent", "nxt", run_}),
+          "there is no command 'nxt'; see kernelpro agent --help");
+  refused(Start(), "agent next run");
   EXPECT_EQ(Agent("status").Json()["nodes"].size(), 1);
 }
 

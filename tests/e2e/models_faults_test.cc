@@ -92,6 +92,9 @@ TEST_F(ModelFaults, AServerThatIsNotThereIsTheMachines) {
       Find("http://127.0.0.1:" + std::to_string(fake::DeadPort()), {"--minutes", "0.1"});
   EXPECT_EQ(gone.exit_code, 3);
   EXPECT_THAT(gone.err, HasSubstr("127.0.0.1"));
+  const Cli::Answer paid = cli_.Run({"optimize", "--resume", run(), "--max-cost", "0", "--json"});
+  EXPECT_EQ(paid.exit_code, 0) << paid.err;
+  EXPECT_EQ(paid.Json()["spent"]["requests"], 0) << "nobody was reached";
 }
 
 TEST_F(ModelFaults, AWebPageIsNoAnswer) {
@@ -129,6 +132,14 @@ TEST_F(ModelFaults, TheCapOfMoneyEndsTheSearchAndHolds) {
   EXPECT_GE(Dollars(ledger), kCap);
   ledger.pop_back();
   EXPECT_LT(Dollars(ledger), kCap) << "more than one request passed it";
+
+  // The cap is the run's: nothing is sent (the server is gone) until it is raised.
+  const Cli::Answer resumed = cli_.Run({"optimize", "--resume", run(), "--json"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(resumed.Json()["stopped_by"], "the budget");
+  EXPECT_EQ(
+      cli_.Run({"optimize", "--resume", run(), "--max-cost", "1", "--minutes", "0.1"}).exit_code,
+      3);
 }
 
 TEST_F(ModelFaults, AnInterruptEndsTheWaitForAnAnswer) {

@@ -98,6 +98,11 @@ TEST_F(Models, ASearchOnOpenAisWireIsKeptPaidAndPlayedAgain) {
   EXPECT_EQ(again.Json()["replay"]["same"], true);
   EXPECT_EQ(Tree(Folder("again")), Tree(run));
 
+  const Cli::Answer task = cli_.Run({"optimize", cli_.CopyTask("transpose"), "--proposer",
+                                     "replay:" + run.string(), "--run", Folder("task")});
+  EXPECT_EQ(task.exit_code, 2);
+  EXPECT_THAT(task.err, HasSubstr("a run of the task block_sum, not of transpose"));
+
   fs::copy(fs::path(KP_SOURCE_DIR) / "prompts", Folder("prompts"), fs::copy_options::recursive);
   Cli::Edit(Folder("prompts") / "repairer.md", "The cause first", "First of all the cause");
   const Cli::Answer other = cli_.Run({"optimize", "--proposer", "replay:" + run.string(), "--run",
@@ -148,7 +153,7 @@ TEST_F(Models, KilledWithAQuestionInFlightNothingIsAskedOrPaidTwice) {
     ASSERT_FALSE(child.RunsAfter(std::chrono::seconds(5)));
   }
   const Cli::Answer resumed =
-      cli_.Run({"optimize", "--resume", run, "--evaluations", "4", "--price", "2,10", "--json"});
+      cli_.Run({"optimize", "--resume", run, "--evaluations", "4", "--json"});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   server->Stop();
 
