@@ -3,6 +3,9 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "commands.h"
 
@@ -366,37 +369,22 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   const std::string command = app.get_subcommands().front()->get_name();
-  if (command == "optimize") {
-    if (!optimize.model.model.empty() && optimize.proposer == "playbook") {
-      optimize.proposer = "llm";  // Who names a model wants it asked.
-    }
-    return Optimize(optimize);
+  if (!optimize.model.model.empty() && optimize.proposer == "playbook") {
+    optimize.proposer = "llm";  // Who names a model wants it asked.
   }
-  if (command == "agent") {
-    return Agent(agent);
-  }
-  if (command == "mcp") {
-    return Mcp();
-  }
-  if (command == "evaluate") {
-    return Evaluate(evaluate);
-  }
-  if (command == "profile") {
-    return ShowProfile(profile);
-  }
-  if (command == "diagnose") {
-    return ShowDiagnosis(diagnose);
-  }
-  if (command == "clock") {
-    return StudyTheClock(clock);
-  }
-  if (command == "emulate") {
-    return Emulate(emulate);
-  }
-  if (command == "selftest") {
-    return Selftest(selftest);
-  }
-  return command == "tools" ? ShowTools(tools) : Doctor(doctor);
+  const std::map<std::string, std::function<int()>> commands = {
+      {"optimize", [&] { return Optimize(optimize); }},
+      {"agent", [&] { return Agent(agent); }},
+      {"mcp", [] { return Mcp(); }},
+      {"evaluate", [&] { return Evaluate(evaluate); }},
+      {"profile", [&] { return ShowProfile(profile); }},
+      {"diagnose", [&] { return ShowDiagnosis(diagnose); }},
+      {"clock", [&] { return StudyTheClock(clock); }},
+      {"emulate", [&] { return Emulate(emulate); }},
+      {"selftest", [&] { return Selftest(selftest); }},
+      {"tools", [&] { return ShowTools(tools); }},
+      {"doctor", [&] { return Doctor(doctor); }}};
+  return commands.at(command)();
 }
 
 }  // namespace

@@ -189,6 +189,12 @@ TEST_F(AgentTest, WhatTheEmulatorCannotJudgeIsNotCalledWrong) {
   ASSERT_EQ(answer.Json()["verdict"], "unsupported") << answer.out;
   EXPECT_EQ(Agent("next").Json()["repair"], false);
   EXPECT_EQ(Agent("next").Json()["parent"]["node"], 1);
+
+  const Cli::Answer wrong =
+      cli_.Run({"agent", "submit", run_, Write(Wrong(16)), "--parent", "1", "--action", "double"});
+  EXPECT_THAT(wrong.out, AllOf(HasSubstr("wrong_result: "), Not(HasSubstr("worst error 0 of"))));
+  EXPECT_EQ(wrong.out.find("of 'out' are wrong"), wrong.out.rfind("of 'out' are wrong"))
+      << "told once";
 }
 
 TEST_F(AgentTest, WhatWasPutOffIsJudgedLaterAndElsewhere) {
