@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "propose/llm/prompts.h"
 #include "propose/playbook/playbook.h"
 #include "propose/replay/replay_proposer.h"
 #include "search/replay.h"
@@ -84,6 +85,18 @@ Result<Parts> OpenToReplay(const OptimizeOptions& options) {
   return parts;
 }
 
+/// Before a run folder is made, too.
+Status CheckFolders(const ModelOptions& model) {
+  KP_ASSIGN_OR_RETURN([[maybe_unused]] const agents::Prompts prompts,
+                      agents::Prompts::Load(model.prompts.string()));
+  std::error_code error;
+  if (!model.code.empty() && !fs::is_directory(model.code, error)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("--code {} is not a folder", model.code.string()));
+  }
+  return Ok();
+}
+
 Result<Parts> OpenNew(const OptimizeOptions& options) {
   Parts parts;
   KP_ASSIGN_OR_RETURN(parts.plan,
@@ -94,6 +107,7 @@ Result<Parts> OpenNew(const OptimizeOptions& options) {
   if (options.proposer ==
       "llm") {  // Before anything is built: without a key or a price there is no run.
     KP_RETURN_IF_ERROR(CheckModel(parts.plan.more, options.model));
+    KP_RETURN_IF_ERROR(CheckFolders(options.model));
   }
   KP_ASSIGN_OR_RETURN(parts.bench,
                       OpenBench(options.task, parts.plan.device, parts.plan.input_seed));

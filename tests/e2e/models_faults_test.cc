@@ -87,6 +87,26 @@ TEST_F(ModelFaults, AKeyThatOthersMayReadIsRefused) {
   EXPECT_EQ(closed.exit_code, 0) << closed.err;
 }
 
+TEST_F(ModelFaults, APlaceholderForAKeyStaysOutOfTheCode) {
+  const auto server = fake::FakeServer::Start({.responder = Play}).value();
+  cli_.environment = {"OPENAI_API_KEY=x"};
+  const Cli::Answer answer = Find(server->url(), {"--evaluations", "2"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const auto nodes = NodesOf(run());
+  ASSERT_EQ(nodes.size(), 2);
+  EXPECT_THAT(nodes[1].source, HasSubstr("threadIdx.x"));
+  EXPECT_EQ(nodes[1].verdict, "ok") << nodes[1].verdict_reason;
+}
+
+TEST_F(ModelFaults, FoldersThatAreNotThereLeaveNoRun) {
+  for (const char* option : {"--prompts", "--code"}) {
+    const Cli::Answer answer = Find("http://127.0.0.1:1", {option, "/nowhere"});
+    EXPECT_EQ(answer.exit_code, 2) << option;
+    EXPECT_THAT(answer.err, HasSubstr("/nowhere"));
+    EXPECT_FALSE(fs::exists(run())) << option;
+  }
+}
+
 TEST_F(ModelFaults, AServerThatIsNotThereIsTheMachines) {
   const Cli::Answer gone =
       Find("http://127.0.0.1:" + std::to_string(fake::DeadPort()), {"--minutes", "0.1"});
