@@ -3,6 +3,9 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "commands.h"
 
@@ -35,10 +38,14 @@ void AddModel(CLI::App* c, ModelOptions& o) {
       "The server, e.g. http://127.0.0.1:8080/v1 (default: the provider's)");
   add("--key-file", o.key_file,
       "File with the key, readable by you alone (default: $OPENAI_API_KEY, $ANTHROPIC_API_KEY)");
-  add("--max-cost", o.max_cost, "Dollars that the run may spend, all sessions together")
+  add("--max-cost", o.max_cost,
+      "Dollars that the run may spend, all sessions together; the last request may pass it")
       ->check(CLI::Range(0.0, 1e6));
   add("--max-tokens", o.max_tokens, "Tokens that the run may spend, in and out together");
-  add("--price", o.price, "Dollars per million tokens IN OUT, where the table has no price");
+  // Messages ask for IN,OUT; without the delimiter the next option would be taken for OUT.
+  add("--price", o.price, "Dollars per million tokens, where the table has no price")
+      ->delimiter(',')
+      ->type_name("IN,OUT");
   add("--prices", o.prices, "A table of prices of your own (docs/models.md)");
   c->add_flag("--dry-run", o.dry_run, "Print the prompts, their tokens and price; ask nobody")
       ->group(group);
@@ -299,6 +306,16 @@ void AddClock(CLI::App& app, ClockOptions& o) {
   AddJson(c, &o.json);
 }
 
+/// True, after saying so, when `word` is no command of `app`: CLI11 would say that one is missing.
+bool IsUnknown(const CLI::App& app, const char* shown, const char* word) {
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == word; };
+  if (word == nullptr || word[0] == '-' || !app.get_subcommands(is_named).empty()) {
+    return false;
+  }
+  std::fprintf(stderr, "kernelpro: there is no command '%s'; see %s --help\n", word, shown);
+  return true;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("KernelPro makes CUDA kernels fast the way an expert does.", "kernelpro");
   app.require_subcommand(1);
@@ -341,9 +358,9 @@ int Main(int argc, char** argv) {
   AddTools(app, tools);
   AddJson(Add(app, "doctor", "Check what this machine has and lacks", "kernelpro doctor"),
           &doctor.json);
-  const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
-    std::fprintf(stderr, "kernelpro: there is no command '%s'; see kernelpro --help\n", argv[1]);
+  if (argc > 1 && (IsUnknown(app, "kernelpro", argv[1]) ||
+                   (std::string_view(argv[1]) == "agent" &&
+                    IsUnknown(*app.get_subcommand("agent"), "kernelpro agent", argv[2])))) {
     return 2;
   }
   try {
@@ -352,37 +369,22 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   const std::string command = app.get_subcommands().front()->get_name();
-  if (command == "optimize") {
-    if (!optimize.model.model.empty() && optimize.proposer == "playbook") {
-      optimize.proposer = "llm";  // Who names a model wants it asked.
-    }
-    return Optimize(optimize);
+  if (!optimize.model.model.empty() && optimize.proposer == "playbook") {
+    optimize.proposer = "llm";  // Who names a model wants it asked.
   }
-  if (command == "agent") {
-    return Agent(agent);
-  }
-  if (command == "mcp") {
-    return Mcp();
-  }
-  if (command == "evaluate") {
-    return Evaluate(evaluate);
-  }
-  if (command == "profile") {
-    return ShowProfile(profile);
-  }
-  if (command == "diagnose") {
-    return ShowDiagnosis(diagnose);
-  }
-  if (command == "clock") {
-    return StudyTheClock(clock);
-  }
-  if (command == "emulate") {
-    return Emulate(emulate);
-  }
-  if (command == "selftest") {
-    return Selftest(selftest);
-  }
-  return command == "tools" ? ShowTools(tools) : Doctor(doctor);
+  const std::map<std::string, std::function<int()>> commands = {
+      {"optimize", [&] { return Optimize(optimize); }},
+      {"agent", [&] { return Agent(agent); }},
+      {"mcp", [] { return Mcp(); }},
+      {"evaluate", [&] { return Evaluate(evaluate); }},
+      {"profile", [&] { return ShowProfile(profile); }},
+      {"diagnose", [&] { return ShowDiagnosis(diagnose); }},
+      {"clock", [&] { return StudyTheClock(clock); }},
+      {"emulate", [&] { return Emulate(emulate); }},
+      {"selftest", [&] { return Selftest(selftest); }},
+      {"tools", [&] { return ShowTools(tools); }},
+      {"doctor", [&] { return Doctor(doctor); }}};
+  return commands.at(command)();
 }
 
 }  // namespace

@@ -61,6 +61,24 @@ Result<LlmProposerOptions> ProposerOptionsOf(const Facts& facts, const fs::path&
 
 namespace {
 
+/// Price and caps are the run's: whoever resumes it without saying them again must not find it
+/// free of charge or without a limit.
+ModelOptions WithStored(const Facts& facts, ModelOptions options) {
+  const std::vector<double> price = Numbers(Get(facts, "price"));
+  if (!options.price && price.size() == 2) {
+    options.price = {price[0], price[1]};
+  }
+  double cost = 0;
+  if (!options.max_cost && ParseDouble(Get(facts, "max_cost"), &cost)) {
+    options.max_cost = cost;
+  }
+  long long tokens = 0;
+  if (!options.max_tokens && ParseInteger(Get(facts, "max_tokens"), &tokens) && tokens >= 0) {
+    options.max_tokens = static_cast<std::uint64_t>(tokens);
+  }
+  return options;
+}
+
 Result<llm::Price> PriceOf(const llm::Endpoint& endpoint, const ModelOptions& options) {
   if (options.price) {
     return llm::Price{(*options.price)[0], (*options.price)[0], (*options.price)[0],
@@ -112,9 +130,9 @@ Status CheckModel(const Facts& facts, const ModelOptions& options) {
 
 const std::vector<std::string>& ModelFacts() {
   static const std::vector<std::string> names = {
-      "model",       "base_url",      "feedback", "orchestration", "effort",
-      "temperature", "repairs",       "research", "temperatures",  "seed_temperatures",
-      "seed_rounds", "answer_tokens", "stream"};
+      "model",   "base_url", "feedback",     "orchestration",     "effort",      "temperature",
+      "repairs", "research", "temperatures", "seed_temperatures", "seed_rounds", "answer_tokens",
+      "stream",  "price",    "max_cost",     "max_tokens"};
   return names;
 }
 
@@ -139,6 +157,15 @@ Result<Facts> PlanModel(const ModelOptions& o) {
                  {"research", o.no_research ? "no" : "yes"},
                  {"stream", o.no_stream ? "no" : "yes"},
                  {"repairs", fmt::format("{}", o.repairs)}};
+  if (o.price) {
+    facts["price"] = fmt::format("{},{}", (*o.price)[0], (*o.price)[1]);
+  }
+  if (o.max_cost) {
+    facts["max_cost"] = fmt::format("{}", *o.max_cost);
+  }
+  if (o.max_tokens) {
+    facts["max_tokens"] = fmt::format("{}", *o.max_tokens);
+  }
   KP_ASSIGN_OR_RETURN([[maybe_unused]] const LlmProposerOptions checked,
                       ProposerOptionsOf(facts, o.prompts));
   return facts;
@@ -164,11 +191,12 @@ Status ModelProposer::MakeTools(const Facts& facts, const fs::path& prompts, Ben
 }
 
 Result<std::unique_ptr<ModelProposer>> ModelProposer::Open(const Facts& facts,
-                                                           const ModelOptions& options,
+                                                           const ModelOptions& given,
                                                            double minutes, Bench& bench,
                                                            store::RunStore& store,
                                                            const Clock& clock) {
   std::unique_ptr<ModelProposer> self(new ModelProposer());
+  const ModelOptions options = WithStored(facts, given);
   KP_ASSIGN_OR_RETURN(llm::ClientOptions client, ConnectTo(facts, options));
   KP_ASSIGN_OR_RETURN(client.key, llm::FindKey(client.endpoint, options.key_file));
   const llm::Price price = client.price;

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "propose/llm/prompts.h"
 #include "propose/playbook/playbook.h"
 #include "propose/replay/replay_proposer.h"
 #include "search/replay.h"
@@ -71,12 +72,29 @@ Result<Parts> OpenToReplay(const OptimizeOptions& options) {
   }
   const fs::path task = options.task.empty() ? recorded.folder / "task" : options.task;
   KP_ASSIGN_OR_RETURN(parts.bench, OpenBench(task, parts.plan.device, parts.plan.input_seed));
+  if (const auto name = old->Fact("task"); name && *name != parts.bench->task.name) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} is a run of the task {}, not of {}", recorded.folder.string(),
+                            Printable(*name, 80), parts.bench->task.name));
+  }
   parts.plan.device = parts.bench->device->info().id;
   parts.plan.proposer = "replay";
   KP_ASSIGN_OR_RETURN(parts.store,
                       StartRun(options.run, parts.plan, parts.bench->task, parts.plan.device));
   parts.recorded = std::move(recorded);
   return parts;
+}
+
+/// Before a run folder is made, too.
+Status CheckFolders(const ModelOptions& model) {
+  KP_ASSIGN_OR_RETURN([[maybe_unused]] const agents::Prompts prompts,
+                      agents::Prompts::Load(model.prompts.string()));
+  std::error_code error;
+  if (!model.code.empty() && !fs::is_directory(model.code, error)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("--code {} is not a folder", model.code.string()));
+  }
+  return Ok();
 }
 
 Result<Parts> OpenNew(const OptimizeOptions& options) {
@@ -89,6 +107,7 @@ Result<Parts> OpenNew(const OptimizeOptions& options) {
   if (options.proposer ==
       "llm") {  // Before anything is built: without a key or a price there is no run.
     KP_RETURN_IF_ERROR(CheckModel(parts.plan.more, options.model));
+    KP_RETURN_IF_ERROR(CheckFolders(options.model));
   }
   KP_ASSIGN_OR_RETURN(parts.bench,
                       OpenBench(options.task, parts.plan.device, parts.plan.input_seed));
@@ -138,11 +157,13 @@ Result<Chosen> Choose(const OptimizeOptions& options, Parts& parts, const Clock&
     chosen.own = MakeReplay(parts.recorded->nodes);
     chosen.policy = search::MakeRecordedOrder(parts.recorded->nodes);
   } else if (parts.recorded) {
-    const fs::path prompts = parts.recorded->folder / "prompts";
-    KP_ASSIGN_OR_RETURN(
-        chosen.model,
-        ModelProposer::Replay(parts.plan.more, fs::exists(prompts) ? prompts : fs::path(),
-                              *parts.bench, *parts.store, parts.recorded->exchanges));
+    fs::path prompts = options.model.prompts;  // To see where other prompts would part ways.
+    if (prompts.empty() && fs::exists(parts.recorded->folder / "prompts")) {
+      prompts = parts.recorded->folder / "prompts";
+    }
+    KP_ASSIGN_OR_RETURN(chosen.model,
+                        ModelProposer::Replay(parts.plan.more, prompts, *parts.bench, *parts.store,
+                                              parts.recorded->exchanges));
   } else if (parts.plan.proposer == "llm") {
     KP_ASSIGN_OR_RETURN(chosen.model,
                         ModelProposer::Open(parts.plan.more, options.model, options.minutes,

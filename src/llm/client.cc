@@ -25,6 +25,9 @@
 namespace kernelpro::llm {
 namespace {
 
+/// No provider hands out a shorter key.
+constexpr std::size_t kShortestSecret = 8;
+
 using std::chrono::milliseconds;
 
 double Seconds(milliseconds time) {
@@ -166,8 +169,14 @@ class HttpChatClient : public ChatClient {
       }
     }
     // A server may repeat what it was sent; what is kept of an answer must not hold the key.
-    for (std::string* text : {&response.text, &response.reasoning, &response.problem_text,
-                              &response.model, &response.id}) {
+    for (std::string* text : {&response.problem_text, &response.model, &response.id}) {
+      *text = options_.key.Redact(std::move(*text));
+    }
+    // Servers of one's own are given "x" or "none": no secret, but part of many a word of code.
+    if (options_.key.Reveal().size() < kShortestSecret) {
+      return;
+    }
+    for (std::string* text : {&response.text, &response.reasoning}) {
       *text = options_.key.Redact(std::move(*text));
     }
     for (ToolCall& call : response.calls) {

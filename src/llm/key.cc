@@ -199,9 +199,9 @@ Result<Key> FindKey(const Endpoint& endpoint, const std::filesystem::path& file)
   if (IsLoopback(endpoint.base_url)) {
     return Key();
   }
-  return Fail(
-      ErrorCode::kInvalidArgument,
-      fmt::format("no key for {}: set {} or give a key file (chmod 600)", endpoint.base_url, name));
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("no key for {}: set {} or give a file with --key-file (chmod 600)",
+                          endpoint.base_url, name));
 }
 
 }  // namespace kernelpro::llm

@@ -41,6 +41,12 @@ struct Lesson {
 /// kFact for a word that is none of these.
 [[nodiscard]] Lesson::Kind ParseLessonKind(std::string_view name);
 
+/// A rewrite that was considered and does not apply, or an answer that held no kernel.
+struct Declined {
+  std::string action;
+  std::string why;
+};
+
 /// A parent and what is known about it. All of it can be read back from the run store, so that a
 /// resumed run asks what an uninterrupted one would have asked.
 struct ProposalRequest {
@@ -51,12 +57,13 @@ struct ProposalRequest {
   std::uint64_t seed = 0;      ///< for proposers that draw
 
   // Where the parent stands in the search: for proposers that look at it.
-  NodeBrief node = {};                ///< the parent
-  std::string feedback = {};          ///< its diagnosis in words
-  std::vector<NodeBrief> path = {};   ///< from the seed to the parent, both included
-  std::vector<NodeBrief> tried = {};  ///< children of the parent so far
-  std::vector<Lesson> memory = {};    ///< oldest first
-  NodeBrief best = {};                ///< the fastest so far
+  NodeBrief node = {};                  ///< the parent
+  std::string feedback = {};            ///< its diagnosis in words
+  std::vector<NodeBrief> path = {};     ///< from the seed to the parent, both included
+  std::vector<NodeBrief> tried = {};    ///< children of the parent so far
+  std::vector<Declined> declined = {};  ///< answers about the parent that became no child
+  std::vector<Lesson> memory = {};      ///< oldest first
+  NodeBrief best = {};                  ///< the fastest so far
   double seed_us = 0;
   std::string provenance = {};  ///< of every time in here: "measured" | "modelled"
   std::string gpu = {};         ///< "H200 (emulated)"
@@ -69,12 +76,6 @@ struct Proposal {
   std::string finding;      ///< id it answers; empty for exploration of a tunable
   double prior = 0.5;       ///< 0..1, how promising
   std::string origin = {};  ///< who wrote it: the model that answered; empty: the proposer itself
-};
-
-/// A rewrite that was considered and does not apply, or an answer that held no kernel.
-struct Declined {
-  std::string action;
-  std::string why;
 };
 
 struct Proposals {

@@ -173,7 +173,7 @@ std::string NodeLine(const NodeRecord& node, const search::RunState& state) {
 
 namespace {
 
-/// "checked 13x131, 3x1024 and hidden shapes: ..." from the evaluation's own record.
+/// "checked 13x131, 3x1024 and hidden shapes: ..." from the record of an evaluation that is ok.
 std::string CheckedLine(const NodeRecord& node) {
   const Json evaluation = Json::parse(node.evaluation, nullptr, false);
   if (!evaluation.is_object() || !evaluation.contains("checks")) {
@@ -292,17 +292,19 @@ AgentAnswer SubmitAnswer(const search::AgentRun& run, store::NodeId id,
         shown_run);
     return answer;
   }
-  answer.text += CheckedLine(node);
   if (node.verdict == "unsupported") {
     answer.text += fmt::format(
         "\n{}\nThe emulator cannot judge it, so it may well be right. A GPU can: kernelpro agent "
         "evaluate {} --device cuda\n",
         Reason(node), shown_run);
   } else if (node.verdict != "ok") {
-    answer.text += fmt::format("\n{}\n", Reason(node));
+    // The line above holds the first line of the reason, and all of it when it has no other.
+    const std::string reason = Reason(node);
+    answer.text += reason.find('\n') == std::string::npos ? "" : fmt::format("\n{}\n", reason);
   } else {
-    answer.text += fmt::format("best so far: {}\n\n{}{}{}", NodeLine(BestOf(state), state),
-                               node.feedback, Figures(node, state), FindingIds(node));
+    answer.text +=
+        CheckedLine(node) + fmt::format("best so far: {}\n\n{}{}{}", NodeLine(BestOf(state), state),
+                                        node.feedback, Figures(node, state), FindingIds(node));
   }
   answer.text += fmt::format("\nnext: kernelpro agent next {}\n", shown_run);
   return answer;

@@ -138,6 +138,12 @@ class Driver {
     const Candidate candidate{record.source, record.flags};
     RunState::Surroundings around = state_.Around(parent);
     KP_ASSIGN_OR_RETURN(const std::vector<store::LessonRecord> lessons, parts_.store.Lessons());
+    KP_ASSIGN_OR_RETURN(const std::vector<store::DeclinedRecord> before,
+                        parts_.store.Declined(parent));
+    std::vector<Declined> declined;
+    for (const store::DeclinedRecord& d : before) {
+      declined.push_back({d.action, d.why});
+    }
     const std::uint64_t draw = Rng(options_.seed)
                                    .Fork(static_cast<std::uint64_t>(parent))
                                    .Fork(around.tried.size())
@@ -152,6 +158,7 @@ class Driver {
                                                  .feedback = record.feedback,
                                                  .path = std::move(around.path),
                                                  .tried = std::move(around.tried),
+                                                 .declined = std::move(declined),
                                                  .memory = Remember(state_.nodes(), lessons),
                                                  .best = std::move(around.best),
                                                  .seed_us = around.seed_us,

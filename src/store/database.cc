@@ -67,6 +67,11 @@ Database::~Database() {
 }
 
 Error Database::Failure(std::string_view doing) const {
+  const int code = handle_ == nullptr ? SQLITE_NOMEM : sqlite3_errcode(handle_);
+  if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {  // Asking once more cannot help.
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("run.db is damaged: {}", sqlite3_errmsg(handle_)));
+  }
   return Fail(ErrorCode::kIo,
               fmt::format("database: cannot {}: {}", doing,
                           handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_)));

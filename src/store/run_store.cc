@@ -69,6 +69,20 @@ Status CopyRun(const fs::path& folder, const fs::path& copy) {
               fmt::format("{} is being written faster than it can be copied", folder.string()));
 }
 
+/// `folder` is what the user knows it as.
+Result<Database> OpenDatabase(const fs::path& file, const fs::path& folder) {
+  Result<Database> database = Database::Open(file, false);
+  if (!database) {
+    return std::move(database).error().Wrap(folder.string());
+  }
+  if (Status known = BringUpToDate(*database, folder.string()); !known) {
+    Error error = std::move(known).error();
+    return error.message.starts_with(folder.string()) ? std::move(error)
+                                                      : std::move(error).Wrap(folder.string());
+  }
+  return database;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RunStore>> RunStore::Create(
@@ -76,9 +90,9 @@ Result<std::unique_ptr<RunStore>> RunStore::Create(
   std::error_code error;
   if (fs::exists(folder / "run.db", error)) {
     return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{} already holds a run; continue it with --resume {}, or name another "
-                            "folder",
-                            folder.string(), folder.string()));
+                fmt::format("{0} already holds a run; continue it with kernelpro optimize --resume "
+                            "{0} or kernelpro agent next {0}, or name another folder",
+                            folder.string()));
   }
   fs::create_directories(folder, error);
   if (error) {
@@ -101,16 +115,14 @@ Result<std::unique_ptr<RunStore>> RunStore::Create(
 Result<std::unique_ptr<RunStore>> RunStore::Open(const fs::path& folder) {
   KP_RETURN_IF_ERROR(MustHoldARun(folder));
   KP_ASSIGN_OR_RETURN(FolderLock lock, FolderLock::Take(folder));
-  KP_ASSIGN_OR_RETURN(Database database, Database::Open(folder / "run.db", false));
-  KP_RETURN_IF_ERROR(BringUpToDate(database, folder.string()));
+  KP_ASSIGN_OR_RETURN(Database database, OpenDatabase(folder / "run.db", folder));
   return std::unique_ptr<RunStore>(
       std::make_unique<SqliteRunStore>(folder, std::move(lock), std::move(database)));
 }
 
 Result<std::unique_ptr<RunStore>> RunStore::OpenForReading(const fs::path& folder) {
   KP_RETURN_IF_ERROR(MustHoldARun(folder));
-  KP_ASSIGN_OR_RETURN(Database database, Database::Open(folder / "run.db", false));
-  KP_RETURN_IF_ERROR(BringUpToDate(database, folder.string()));
+  KP_ASSIGN_OR_RETURN(Database database, OpenDatabase(folder / "run.db", folder));
   return std::unique_ptr<RunStore>(
       std::make_unique<SqliteRunStore>(folder, std::nullopt, std::move(database)));
 }
@@ -119,8 +131,7 @@ Result<std::unique_ptr<RunStore>> RunStore::OpenCopy(const fs::path& folder) {
   KP_RETURN_IF_ERROR(MustHoldARun(folder));
   KP_ASSIGN_OR_RETURN(TemporaryFolder copy, TemporaryFolder::Create("kernelpro-run"));
   KP_RETURN_IF_ERROR(CopyRun(folder, copy.path()));
-  KP_ASSIGN_OR_RETURN(Database database, Database::Open(copy.path() / "run.db", false));
-  KP_RETURN_IF_ERROR(BringUpToDate(database, folder.string()));
+  KP_ASSIGN_OR_RETURN(Database database, OpenDatabase(copy.path() / "run.db", folder));
   return std::unique_ptr<RunStore>(
       std::make_unique<SqliteRunStore>(folder, std::nullopt, std::move(database), std::move(copy)));
 }

@@ -42,3 +42,4 @@ trap 'rm -rf "$run"' EXIT
 cp "$here"/*.mjs "$run/"
 # Not exec: the folder is to be removed.
 node "$run/client.mjs" "$@"
+node "$run/search.mjs" "$here/../../examples/tasks/transpose" "$@"

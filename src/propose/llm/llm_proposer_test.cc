@@ -175,6 +175,28 @@ TEST_F(LlmProposerTest, SeedsComeFromTheTaskAloneAtEachTemperature) {
   EXPECT_THAT(client.Purposes(), ElementsAre("note_taker", "planner", "coder"));
 }
 
+TEST_F(LlmProposerTest, ASeedThatCameToNothingIsNotAskedForAgain) {
+  LlmProposerOptions options = NoResearch();
+  options.seed_temperatures = {0.2, 0.9};
+  const auto proposer = Make(options);
+  ProposalRequest root = Right();
+  root.node = seed_node;
+  root.path = {seed_node};
+  client.Say("Sorry.").Say("Sorry.").Say(Fenced(Kernel("second")));
+  const auto nothing = proposer->Propose(root, stop.get_token());
+  ASSERT_TRUE(nothing);
+  root.declined = nothing->declined;
+  const auto second = proposer->Propose(root, stop.get_token());
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->proposals.at(0).action, "seed_2(temperature=0.9)");
+  // Answered with a kernel that the run has already: declined by the search, not by the proposer.
+  root.declined.push_back({second->proposals[0].action, "the same kernel as node 1"});
+  client.requests.clear();
+  client.Say(PlanJson()).Say(Fenced(Kernel("x")));
+  ASSERT_TRUE(proposer->Propose(root, stop.get_token()));
+  EXPECT_THAT(client.Purposes(), ElementsAre("planner", "coder"));
+}
+
 TEST_F(LlmProposerTest, ModelsWithoutTemperaturesGetNone) {
   LlmProposerOptions options = NoResearch();
   options.temperatures = false;

@@ -21,6 +21,8 @@ class SeedWriter {
 
  private:
   [[nodiscard]] std::size_t Attempts() const;
+  /// Attempts made before this one, those included that gave no new kernel.
+  [[nodiscard]] static std::size_t Made(const ProposalRequest& request);
   [[nodiscard]] double Temperature(const ProposalRequest& request) const;
 
   Setting setting_;

@@ -50,7 +50,8 @@ llm::Spent SpentOn(const std::vector<store::ExchangeRecord>& exchanges) {
     spent.dollars += e.cost;
     spent.input_tokens += static_cast<std::uint64_t>(e.input_tokens);
     spent.output_tokens += static_cast<std::uint64_t>(e.output_tokens);
-    ++spent.requests;
+    // What failed for nothing never reached a server, or was refused by it.
+    spent.requests += e.state != "failed" || e.input_tokens + e.output_tokens > 0 ? 1 : 0;
     spent.estimated += e.state == "sent" ? 1 : 0;
   }
   return spent;
