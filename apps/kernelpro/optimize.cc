@@ -154,7 +154,15 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
   Result<search::SearchResult> searched = Search(options, parts, progress, &spent, stop);
   progress.Finish();
   if (!searched) {
-    return std::move(searched).error();
+    Error error = std::move(searched).error();
+    if (parts.recorded) {
+      return error;
+    }
+    error.message += fmt::format(
+        "; the run keeps what it has: continue with --resume {}, or see "
+        "kernelpro agent report {}",
+        parts.store->folder().string(), parts.store->folder().string());
+    return error;
   }
   const search::SearchResult& result = *searched;
   const fs::path folder = parts.store->folder();
@@ -215,8 +223,10 @@ Result<int> Run(const OptimizeOptions& options, const std::stop_token& stop) {
     fmt::print("{}\nrun          {}\nbest kernel  {}\n", text, folder.string(),
                (folder / "best.cu").string());
     if (result.stopped != search::Stopped::kExhausted && !parts.recorded) {
-      fmt::print("continue     kernelpro optimize --resume {} --evaluations {}\n", folder.string(),
-                 result.evaluated + 40);
+      const bool cap = result.stopped == search::Stopped::kBudget;
+      fmt::print("continue     kernelpro optimize --resume {} {}\n", folder.string(),
+                 cap ? std::string("with a higher --max-cost, --max-tokens or --minutes")
+                     : fmt::format("--evaluations {}", result.evaluated + 40));
     }
   }
   return winner.condemned || !same || result.stopped == search::Stopped::kRequested ? 1 : 0;
