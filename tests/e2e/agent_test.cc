@@ -160,6 +160,20 @@ TEST_F(AgentTest, TakesTurnsWithTheReferee) {
   EXPECT_THAT(resume.err, HasSubstr("kernelpro agent next run"));
 }
 
+// The stored example is what its README says: judged again it is the same tree, to the last digit
+// of a time. When the emulator's time model changes this fails, and the example is judged anew.
+TEST_F(AgentTest, TheRecordedExampleReplays) {
+  const std::filesystem::path example =
+      std::filesystem::path(KP_SOURCE_DIR) / "examples/runs/layer_norm";
+  const std::string before = ReadFile(example / "run.db").value();
+  const Cli::Answer replay = cli_.Run({"optimize", "--proposer", "replay:" + example.string(),
+                                       "--run", "again", "--minutes", "10", "--json"});
+  EXPECT_EQ(replay.exit_code, 0) << replay.err;
+  EXPECT_EQ(replay.Json()["replay"]["same"], true);
+  EXPECT_EQ(replay.Json()["evaluations"], 15);
+  EXPECT_EQ(ReadFile(example / "run.db").value(), before) << "reading it changed it";
+}
+
 TEST_F(AgentTest, SaysWhyASubmissionIsRefused) {
   ASSERT_EQ(Start().exit_code, 0);
   const auto refused = [&](const Cli::Answer& answer, const std::string& why) {
