@@ -4,7 +4,8 @@ set(alu_lane_sources alu_select.cc alu_move.cc alu_integer.cc alu_bits.cc alu_ca
                      alu_rounded.cc alu_approx.cc alu_half.cc alu_compare.cc alu_compare_half.cc
                      alu_convert_integer.cc alu_convert_float.cc alu_mma_tile.cc)
 set(alu_isas v2)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+# With sanitizers one level will do: they differ in compiler flags only, and each takes minutes.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT KP_SANITIZE)
   list(APPEND alu_isas v3)
 endif()
 set(alu_objects "")
