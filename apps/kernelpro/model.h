@@ -24,7 +24,8 @@
 
 namespace kernelpro::app {
 
-/// What a plan says about its model: names of facts in the run. Keys and caps are never among them.
+/// What a plan says about its model: names of facts in the run, price and caps
+/// included. Keys are never among them.
 [[nodiscard]] const std::vector<std::string>& ModelFacts();
 
 using Facts = std::map<std::string, std::string>;
@@ -44,7 +45,8 @@ using Facts = std::map<std::string, std::string>;
 /// each other.
 class ModelProposer {
  public:
-  /// Asks the model that `facts` name; keys, caps and prices come from `options`.
+  /// Asks the model that `facts` name, with their price and caps; the key comes from `options`, and
+  /// what else is said there goes before the facts.
   [[nodiscard]] static Result<std::unique_ptr<ModelProposer>> Open(const Facts& facts,
                                                                    const ModelOptions& options,
                                                                    double minutes, Bench& bench,

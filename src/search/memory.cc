@@ -16,7 +16,7 @@
 namespace kernelpro::search {
 namespace {
 
-/// Faster than its parent by less than this is not a win: the same margin as in tree.cc.
+/// Faster than its parent by less than this is not a win: the margin of tree.h, rounded.
 constexpr double kWinningRatio = 1.02;
 constexpr std::size_t kReasonLimit = 240;
 

@@ -60,7 +60,6 @@ class Mcts final : public Policy {
 
  private:
   static constexpr double kExploration = 0.5;
-  static constexpr double kWinningLogSpeedup = 0.02;
   static constexpr double kWidth = 1.0;
   static constexpr double kWidthOfSuccess = 1.6;
   static constexpr double kWidthExponent = 0.6;

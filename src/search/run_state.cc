@@ -73,7 +73,11 @@ Status RunState::AddToTree(const NodeRecord& record) {
   if (record.parent != 0) {
     Refresh(record.parent);
   }
-  KP_ASSIGN_OR_RETURN(const std::vector<ProposalRecord> proposals, store_.Proposals(record.id));
+  return LoadUntried(record.id);
+}
+
+Status RunState::LoadUntried(NodeId id) {
+  KP_ASSIGN_OR_RETURN(const std::vector<ProposalRecord> proposals, store_.Proposals(id));
   std::vector<Untried> untried;
   for (const ProposalRecord& p : proposals) {
     if (!p.taken) {
@@ -81,7 +85,7 @@ Status RunState::AddToTree(const NodeRecord& record) {
       untried.push_back({p.id, p.action, p.prior});
     }
   }
-  tree_.SetUntried(record.id, std::move(untried));
+  tree_.SetUntried(id, std::move(untried));
   return Ok();
 }
 
@@ -154,15 +158,7 @@ Result<std::size_t> RunState::Expand(NodeId parent, const Proposals& answer) {
   const auto node = std::find_if(nodes_.begin(), nodes_.end(),
                                  [&](const NodeRecord& n) { return n.id == parent; });
   node->barren = expansion.barren ? node->barren + 1 : 0;
-  KP_ASSIGN_OR_RETURN(const std::vector<ProposalRecord> proposals, store_.Proposals(parent));
-  std::vector<Untried> untried;
-  for (const ProposalRecord& p : proposals) {
-    if (!p.taken) {
-      planned_.insert(p.content);
-      untried.push_back({p.id, p.action, p.prior});
-    }
-  }
-  tree_.SetUntried(parent, std::move(untried));
+  KP_RETURN_IF_ERROR(LoadUntried(parent));
   Refresh(parent);
   return expansion.proposals.size();
 }

@@ -67,6 +67,8 @@ class RunState {
 
  private:
   [[nodiscard]] Status AddToTree(const store::NodeRecord& record);
+  /// The proposals of a node that are not nodes yet, from the store into the tree.
+  [[nodiscard]] Status LoadUntried(NodeId id);
   [[nodiscard]] bool MayGrow(const store::NodeRecord& record) const;
   void Refresh(NodeId id);
 

@@ -10,9 +10,6 @@
 namespace kernelpro::search {
 namespace {
 
-/// A child must be this much faster than its parent to count as a win of its action.
-constexpr double kWinningLogSpeedup = 0.02;
-
 std::string_view Kind(std::string_view action) {
   return action.substr(0, action.find('('));
 }

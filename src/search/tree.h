@@ -14,6 +14,9 @@ namespace kernelpro::search {
 
 using store::NodeId;
 
+/// A child must be this much faster than its parent (ln of the ratio) to count as a win.
+inline constexpr double kWinningLogSpeedup = 0.02;
+
 /// A child that could still be made.
 struct Untried {
   std::int64_t proposal = 0;
